@@ -65,6 +65,9 @@ bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a 
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
 	$(PYTEST) -m real --timeout 900 tests/real
 
+test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift)
+	$(PYTEST) -m scale --timeout 300 tests/scale
+
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m soak --timeout 1200 tests/soak
 
@@ -118,4 +121,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-tui test-interchange check bench test-real test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help demo test test-tui test-interchange check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

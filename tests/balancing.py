@@ -1,0 +1,156 @@
+"""A load balancer for plain HTTP on this machine: each request goes to the next server that says it is ready."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+_SECONDS = 60.0
+_LOOK = 0.1
+_OF_A_CONNECTION = frozenset(("connection", "transfer-encoding", "content-length", "host", "keep-alive"))
+_Answer = tuple[int, list[tuple[str, str]], bytes]
+
+
+class Balancer:
+    """`upstreams` are addresses; `sent` counts the requests that each got. A server that does not take a connection is
+    passed over, as one that is not ready: it saw nothing of the request. Whatever else happens to a request is told to
+    whoever asked: nothing is sent twice."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.sent: Counter[str] = Counter()
+        self.over = threading.Event()
+        self._upstreams: list[str] = []
+        self._ready: dict[str, bool] = {}
+        self._turn = 0
+        self._lock = threading.Lock()
+
+    @property
+    def upstreams(self) -> list[str]:
+        return list(self._upstreams)
+
+    @upstreams.setter
+    def upstreams(self, addresses: list[str]) -> None:
+        with self._lock:
+            self._upstreams = list(addresses)
+            self._ready = dict.fromkeys(addresses, True)
+
+    def look(self) -> None:
+        """Ask everybody whether they are ready."""
+        for address in self.upstreams:
+            ready = is_ready(address)
+            with self._lock:
+                if address in self._ready:
+                    self._ready[address] = ready
+
+    def order(self) -> list[str]:
+        """Whom to ask first, and whom then."""
+        with self._lock:
+            self._turn += 1
+            turn = self._turn % max(1, len(self._upstreams))
+            turned = [*self._upstreams[turn:], *self._upstreams[:turn]]
+            return [each for each in turned if self._ready[each]] or turned
+
+    def ask(self, method: str, path: str, headers: dict[str, str], body: bytes) -> _Answer:
+        """Raises OSError, http.client.HTTPException."""
+        refused: Exception | None = None
+        for address in self.order():
+            connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_SECONDS)
+            with contextlib.closing(connection):
+                try:
+                    connection.connect()
+                except OSError as error:
+                    refused = error
+                    continue
+                with self._lock:
+                    self.sent[address] += 1
+                connection.request(method, path, body or None, headers)
+                found = connection.getresponse()
+                kept = [(name, value) for name, value in found.getheaders() if name.lower() not in _OF_A_CONNECTION]
+                return found.status, kept, found.read()
+        raise refused or ConnectionRefusedError("nobody is there")
+
+    def run(self) -> None:
+        while not self.over.wait(_LOOK):
+            self.look()
+
+
+def is_ready(address: str, seconds: float = 2.0) -> bool:
+    """Whether a server says that it can serve."""
+    try:
+        with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=seconds)) as connection:
+            connection.request("GET", "/health/ready")
+            return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def wait_until_ready(address: str, seconds: float = 30.0) -> None:
+    until = time.monotonic() + seconds
+    while not is_ready(address):
+        assert time.monotonic() < until, f"{address} is not ready"
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def balancing() -> Iterator[Balancer]:
+    """A balancer with nobody behind it yet."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_A_CONNECTION}
+            try:
+                status, kept, data = made.ask(self.command, self.path, headers, body)
+            except (OSError, http.client.HTTPException):
+                self.close_connection = True  # cut, as nobody knows what became of it
+                return
+            self._reply(status, kept, data)
+
+        def _reply(self, status: int, headers: list[tuple[str, str]], data: bytes) -> None:
+            self.send_response_only(status)
+            for name, value in headers:
+                self.send_header(name, value)
+            if status != 204:
+                self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = answer
+
+        def log_message(self, format: str, *arguments: Any) -> None:
+            """Nothing is logged."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Whoever asked has gone."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    made = Balancer(f"http://127.0.0.1:{server.server_port}")
+    threads = [
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True),
+        threading.Thread(target=made.run, daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield made
+    finally:
+        made.over.set()
+        server.shutdown()
+        server.server_close()
+        for thread in threads:
+            thread.join(10)

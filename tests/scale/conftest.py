@@ -1,0 +1,26 @@
+"""One shared endpoint for all tests here; each begins with everything running, and takes tenants of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import shared_endpoint
+from shared_endpoint import Joined, SharedEndpoint
+
+
+@pytest.fixture(scope="session")
+def begun() -> Iterator[SharedEndpoint]:
+    with shared_endpoint.running() as made:
+        yield made
+
+
+@pytest.fixture
+def shared(begun: SharedEndpoint) -> SharedEndpoint:
+    begun.all_run()
+    return begun
+
+
+@pytest.fixture
+def tenant(shared: SharedEndpoint) -> Joined:
+    return shared.new_tenant()
