@@ -50,6 +50,21 @@ class _New:
 @click.option("--certificate", type=FILE, metavar="FILE", help="A certificate of yours (PEM), with its chain.")
 @click.option("--key", type=FILE, metavar="FILE", help="The key of that certificate (PEM, PKCS#8).")
 @click.option("--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="How many processes answer.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    metavar="SECONDS",
+    help="On SIGTERM say for so long that it is not ready, before it takes nothing new.  [default: 0]",
+)
+@click.option(
+    "--finish",
+    type=click.IntRange(1, 3600),
+    default=10,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long requests that were begun may then take.",
+)
 @click.option("--join", metavar="TENANT", help="Make a new token of the tenant, and show its join line.")
 @endpoint_command
 def serve(
@@ -61,6 +76,8 @@ def serve(
     certificate: Path | None,
     key: Path | None,
     workers: int,
+    drain: float,
+    finish: int,
     join: str | None,
 ) -> None:
     """Serve the endpoint in DIR until Ctrl-C. Where DIR holds nothing, the endpoint is made, with a tenant `home`, and
@@ -70,7 +87,19 @@ def serve(
     """
     server = _server_module()
     host, port = server.names.parsed_listen(listen or (_LISTEN_PLAIN if plain_http else _LISTEN))
-    wanted = server.Wanted(session.data, host, port, plain_http, public_url, workers, certificate, key, tuple(names))
+    wanted = server.Wanted(
+        session.data,
+        host,
+        port,
+        plain_http,
+        public_url,
+        workers,
+        certificate,
+        key,
+        tuple(names),
+        drain=drain,
+        finish=finish,
+    )
     server.check(wanted)
     new = _token(session, join)
     server.serve(wanted, lambda served: _say(session, served, new))

@@ -1,8 +1,9 @@
 """Serving an endpoint on a port: granian's processes around the application, TLS 1.3, and their end.
 
 The first process binds, watches the certificate and answers nothing itself; `workers` processes answer. On SIGTERM or
-SIGINT they take nothing new, finish what they have begun (ten seconds at most) and end; on SIGHUP, and when the
-certificate is renewed, new ones take their place first.
+SIGINT they say for `drain` seconds that they are not ready, then take nothing new, finish what they have begun
+(`finish` seconds at most) and end; a second signal ends the first wait. On SIGHUP, and when the certificate is renewed,
+new ones take their place first.
 """
 
 from __future__ import annotations
@@ -31,14 +32,13 @@ from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.errors import CannotServe, PortTaken
 from lifeboat_endpoint.server import logs, metrics, names
 from lifeboat_endpoint.server.app import make_app
+from lifeboat_endpoint.server.draining import Draining, Flag
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
 from lifeboat_endpoint.server.tls import Authority, Certificate
 from lifeboat_keys.hardening import no_core_dumps
 
 TLS_FOLDER = "tls"
 RUN_FOLDER = "run"
-_GRACE = 10
-"""Seconds."""
 _LOOKS = 3600.0
 """Seconds between two looks at the certificate."""
 
@@ -46,7 +46,8 @@ _LOOKS = 3600.0
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """How an endpoint is to be served. `host` and `port` to listen on, 0 for any port. `certificate` and `key` are
-    files in PEM; without them, and without `plain`, the endpoint's own authority signs one for all `names`."""
+    files in PEM; without them, and without `plain`, the endpoint's own authority signs one for all `names`. `drain` and
+    `finish` in seconds."""
 
     folder: Path
     host: str = "0.0.0.0"
@@ -57,6 +58,8 @@ class Wanted:
     certificate: Path | None = None
     key: Path | None = None
     names: tuple[str, ...] = ()
+    drain: float = 0.0
+    finish: int = 10
     pace: Pace = field(default_factory=Pace)
 
 
@@ -82,11 +85,12 @@ def serve(wanted: Wanted, started: Callable[[Served], None]) -> None:
     served = Served(public_url, certificate.pin if certificate else "", wanted.host, port)
     settings = ServerSettings(public_url, certificate.authority if certificate else b"", served.pin, wanted.pace)
     metrics.share(wanted.folder / RUN_FOLDER / "metrics")
-    server = _server(wanted, port, certificate)
+    server, draining = _server(wanted, port, certificate), Flag()
+    server.signal_handler_interrupt = Draining(server.signal_handler_interrupt, wanted.drain, draining).signalled
     watcher = _Watcher(wanted, public_url, certificate, server)
     server.on_startup(lambda: _thread("started", lambda: _say_when_it_answers(served, started)))
     server.on_startup(watcher.start)
-    load = partial(_load, os.path.realpath(wanted.folder), settings)
+    load = partial(_load, os.path.realpath(wanted.folder), settings, draining, wanted.finish)
     try:
         server.serve(target_loader=load, wrap_loader=False)
     finally:
@@ -105,28 +109,28 @@ def _server(wanted: Wanted, port: int, certificate: Certificate | None) -> Any:
         websockets=False,
         backlog=1024,
         log_level=LogLevels.error,
-        workers_kill_timeout=_GRACE,
+        workers_kill_timeout=wanted.finish,
         ssl_cert=certificate.certificate if certificate else None,
         ssl_key=certificate.key if certificate else None,
     )
 
 
-def _load(folder: str, settings: ServerSettings) -> Any:
+def _load(folder: str, settings: ServerSettings, draining: Flag, finish: int) -> Any:
     """In a process that answers. It holds keys and what people wrote, so it leaves no core dump."""
     no_core_dumps()
     logs.to_standard_error()
-    _thread("parent", _end_with_parent)
-    return make_app(Path(folder), settings)
+    _thread("parent", partial(_end_with_parent, finish))
+    return make_app(Path(folder), settings, draining=draining)
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(finish: int) -> None:
     """Whoever answers for nobody ends: a port that is held would keep the next start from it. A process that is just
     being made does not hear a signal yet."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
     parent.join()
-    for _ in range(5 * _GRACE):
+    for _ in range(5 * finish):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.2)
     os._exit(1)

@@ -1,0 +1,50 @@
+"""The end of a server without a lost request: first it says that it is not ready, so that nobody is led to it any more;
+some seconds later it takes nothing new, and finishes what it has begun."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Flag:
+    """A word from the first process to those that answer. It is one byte of shared memory: nobody can be stopped or
+    killed with a lock on it."""
+
+    def __init__(self) -> None:
+        method = multiprocessing.get_start_method()
+        context = multiprocessing.get_context(method if method in ("fork", "spawn") else "spawn")
+        self._byte: Any = context.RawValue("b", 0)
+
+    def set(self) -> None:
+        self._byte.value = 1
+
+    def __call__(self) -> bool:
+        return bool(self._byte.value)
+
+
+class Draining:
+    """Stands before whatever ends the server (`end`): the first signal begins a drain of some seconds, a second one
+    ends it at once. Without seconds the first one ends it."""
+
+    def __init__(self, end: Callable[[], None], seconds: float, flag: Flag) -> None:
+        self._end = end
+        self._seconds = seconds
+        self._flag = flag
+        self._begun = False
+
+    def signalled(self, *_: object) -> None:
+        """From a signal handler: it waits for nothing."""
+        if self._begun or not self._seconds:
+            self._end()
+            return
+        self._begun = True
+        threading.Thread(target=self._run, name="drain", daemon=True).start()
+
+    def _run(self) -> None:
+        self._flag.set()
+        time.sleep(self._seconds)
+        self._end()
