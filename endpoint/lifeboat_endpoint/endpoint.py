@@ -17,7 +17,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -39,7 +39,7 @@ from lifeboat_endpoint.engines.files import TENANTS
 from lifeboat_endpoint.engines.opening import Role
 from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.purging import Purging
+from lifeboat_endpoint.service.purging import WAITS, Purging
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.tenancy.control import Control
@@ -56,8 +56,8 @@ _MOST_SPACES = 64
 _BEGUN = (CONTROL, f".{FILE}.")
 """How the names of files begin that an attempt left that did not come to its end."""
 _OF_A_DISK = "lost+found"
-SHRED = "shred"
-"""How notes begin that say of which tenants the keys are to be replaced, because of a purge, and since when."""
+_SHRED_AFTER = timedelta(hours=23)
+"""When a tenant's keys are replaced after a purge: once for all purges of a day."""
 _WAIT = 10.0
 """Seconds."""
 
@@ -220,12 +220,23 @@ class Endpoint:
             clock=self.clock,
         )
 
+    def ask(self, kind: str, tenant_id: str, run_at: datetime | None = None) -> None:
+        """Have a worker do something for a tenant (`work.jobs`), at a time or now. Nothing where the server does such
+        things itself. Raises VaultError."""
+        if self.engine.shared:
+            from lifeboat_endpoint.work.opening import queue_of
+
+            queue_of(self).add(kind, tenant=tenant_id, run_at=run_at)
+
     def _purging(self, tenant_id: str) -> Purging:
         def note(kind: str, subject: str, details: JsonObject) -> None:
             self.control.record(None, kind, subject, {"tenant": tenant_id, **details})
+            if kind == WAITS:
+                with contextlib.suppress(errors.VaultError):  # workers look for what waits from time to time
+                    self.ask("apply_purge", tenant_id, times.parse(details["applies_at"]))
 
         def shred_later() -> None:
-            self.control.set(f"{SHRED} {tenant_id}", times.to_text(self.clock.now()))
+            self.ask("shred", tenant_id, self.clock.now() + _SHRED_AFTER)
 
         wait = timedelta(hours=self.settings.purge_hours)
         return Purging(self.id, self.signing_key, wait, note, lambda: is_trusted(self), shred_later)

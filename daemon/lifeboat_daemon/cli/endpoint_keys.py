@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 @KEY_SOURCE
 @endpoint_command
 def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | None) -> int:
-    """New data keys for a tenant, or for all. What comes from now on is encrypted with them; lifeboat endpoint compact
-    encrypts the rest anew and destroys the old ones.
+    """New data keys for a tenant, or for all. What comes from now on is encrypted with them; lifeboat endpoint compact,
+    or a worker of a shared endpoint, encrypts the rest anew and destroys the old ones.
 
     With --key-source they are wrapped by the key there: that of the tenant, or, without TENANT, of the endpoint and of
     every tenant that has none of its own.
     """
     with session.open() as endpoint:
         rotated, problems = _rotated(endpoint, tenant, key_source)
+        has_workers = endpoint.engine.shared
     documents = [_document(one) for one in rotated]
     following = session.command(f"compact {argument(tenant)}" if tenant else "compact")
 
@@ -43,7 +44,10 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
         session.output.line(f"{count_text(len(rotated), 'tenant has a new data key', 'tenants have new data keys')}.")
         if key_source is not None:
             session.output.line(f"They are protected by {key_source}: keep a copy of that key elsewhere.")
-        session.output.verbatim(f"Encrypt anew what is kept, and destroy the old keys: {following}")
+        if has_workers:
+            session.output.line("Workers encrypt anew what is kept, and destroy the old keys.")
+        else:
+            session.output.verbatim(f"Encrypt anew what is kept, and destroy the old keys: {following}")
         for problem in problems:
             session.output.warn(problem)
 

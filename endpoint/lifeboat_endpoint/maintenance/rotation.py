@@ -28,13 +28,15 @@ class Rotated:
 
 def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rotated:
     """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
-    is none. Raises KeyRevoked where the present source does not give its key, KeySourceRefused."""
+    is none. Workers, where there are any, are asked to encrypt anew what is kept. Raises KeyRevoked where the present
+    source does not give its key, KeySourceRefused."""
     keys = endpoint.keys(tenant.id)
     if source is not None:
         registry.make_key(source, outside=endpoint.folder)
         keys.move(source)
     key_id = keys.rotate()
     endpoint.control.record(None, "key.rotated", key_id, {"tenant": tenant.id})
+    endpoint.ask("reencrypt", tenant.id)
     return Rotated(tenant, key_id, len(keys.ids()) - 1, keys.source)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf import times
 from lifeboat_endpoint.errors import UnknownTenant
-from lifeboat_endpoint.maintenance import care, proving, purges, removal
+from lifeboat_endpoint.maintenance import care, proving, purges, removal, rotation
 from lifeboat_endpoint.maintenance.trust import trusted_now
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted
 
@@ -86,6 +86,14 @@ def reencrypt(work: Work, job: Job, tenant: Tenant) -> list[str]:
 
 
 @of_tenant
+def shred(work: Work, job: Job, tenant: Tenant) -> list[str]:
+    """After purges: what the database still holds of them ends with the key that sealed it. A new key now; `reencrypt`,
+    which that asks for, destroys the older one."""
+    rotation.rotate(work.endpoint, tenant)
+    return []
+
+
+@of_tenant
 def apply_purge(work: Work, job: Job, tenant: Tenant) -> list[str]:
     """Purges that have waited long enough; for the next one that waits the work is asked for anew."""
     problems = purges.apply_due(work.endpoint, [tenant])[0].problems
@@ -135,6 +143,7 @@ HANDLERS: Mapping[str, Handler] = MappingProxyType(
         "look_after": look_after,
         "verify": verify,
         "reencrypt": reencrypt,
+        "shred": shred,
         "apply_purge": apply_purge,
         "sweep": sweep,
         "finish_removals": finish_removals,
