@@ -9,6 +9,8 @@ LifeboatError
     |   +-- OtherDataKey  it is sealed under another key
     +-- VaultFull         no space left; nothing of the change was kept
     +-- VaultBusy         another process is writing; try again
+    |   +-- EndpointMoving  everything is being moved; nothing is taken until that is done
+    |   +-- EndpointMoved   everything is elsewhere
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
     +-- UnknownSequence   the number was never given out, or was thinned
     +-- DraftInvalid      a change that does not fit the head
@@ -119,6 +121,22 @@ class VaultBusy(VaultError):
     title = "Another process is writing to the vault"
     fix = "try again in a moment"
     retryable = True
+
+
+class EndpointMoving(VaultBusy):
+    """Everything of the endpoint is being moved to another place: what is there is given, nothing is taken."""
+
+    code = "endpoint_moving"
+    title = "The endpoint is being moved"
+    fix = "lifeboat endpoint migrate --data DIR --to NEW, or --abort"
+
+
+class EndpointMoved(VaultBusy):
+    """Everything of the endpoint is elsewhere now."""
+
+    code = "endpoint_moved"
+    title = "The endpoint was moved"
+    fix = "name the folder that it was moved to"
 
 
 class VaultUnusable(VaultError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -44,11 +45,12 @@ class KeyDocuments(Protocol):
 
 
 class FolderKeyDocuments:
-    """`keys.json` in the folder of a tenant."""
+    """`keys.json` in the folder of a tenant. `allowed` may refuse changes by what it raises."""
 
-    def __init__(self, folder: Path, files: FileOperations) -> None:
+    def __init__(self, folder: Path, files: FileOperations, allowed: Callable[[], None] = lambda: None) -> None:
         self._folder = folder
         self._files = files
+        self._allowed = allowed
 
     @property
     def name(self) -> str:
@@ -70,8 +72,11 @@ class FolderKeyDocuments:
             self._files.remove(self._folder / FILE)
             self._files.sync_folder(self._folder)
 
-    def changing(self) -> AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
         with translated():
             self._files.make_folders(self._folder, 0o700)
         busy = errors.VaultBusy(f"{self._folder}: another process is changing the data keys")
-        return locked(self._folder / LOCK, seconds=_LOCK_SECONDS, busy=busy)
+        with locked(self._folder / LOCK, seconds=_LOCK_SECONDS, busy=busy):
+            self._allowed()
+            yield

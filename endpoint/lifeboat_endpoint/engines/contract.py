@@ -105,6 +105,11 @@ class Engine(Protocol):
         """What was made before a moment for tenants that are not known; how many."""
         ...
 
+    def check_unmoved(self, *, changes: bool = False) -> None:
+        """Whether anybody is served here; with `changes`, whether anything may change (tenants and vaults look for
+        themselves, inside each transaction). Raises EndpointMoved, EndpointMoving."""
+        ...
+
     def check(self) -> None:
         """Whether all of it answers. Raises VaultError."""
         ...

@@ -117,22 +117,33 @@ class FilesEngine:
 
 
 class FolderPlace:
-    """A `TenantPlace` in a folder."""
+    """A `TenantPlace` in a folder. `allowed` may refuse changes by what it raises."""
 
     leaves_remains = False
 
-    def __init__(self, folder: Path, tenant_id: str, *, files: FileOperations, clock: Clock) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tenant_id: str,
+        *,
+        files: FileOperations,
+        clock: Clock,
+        allowed: Callable[[], None] = lambda: None,
+    ) -> None:
         self.folder = folder
         self._vaults = folder / AGENTS
         self._files = files
         self._clock = clock
-        self.metadata: MetadataStore = open_tables(folder, tenant_id, files, clock)
+        self._allowed = allowed
+        self.metadata: MetadataStore = open_tables(folder, tenant_id, files, clock, allowed)
         self.blobs: BlobStore = DiskBlobs(folder / bodies.FOLDER, files)
 
     def open_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        return Vault.open(self._vaults / agent_id, files=self._files, clock=self._clock, sealer=sealer)
+        folder = self._vaults / agent_id
+        return Vault.open(folder, files=self._files, clock=self._clock, sealer=sealer, allowed=self._allowed)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
+        self._allowed()
         self.remove_vault(agent_id)
         folder = self._vaults / agent_id
         return Vault.create(folder, agent_id, files=self._files, clock=self._clock, sealer=sealer)

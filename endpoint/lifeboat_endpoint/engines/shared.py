@@ -38,6 +38,8 @@ from lifeboat_endpoint.vault.beginning import initialise
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.opening import Role
 
+UNFINISHED = "unfinished:"
+"""How the id in the database begins while an endpoint is being moved there (see `migration`)."""
 BODIES, KEYS = "bodies", "keys"
 """Folders of the object store; each tenant has one of its own below."""
 _MOST_DOCUMENTS = 1000
@@ -49,13 +51,21 @@ class SharedEngine:
     shared = True
 
     def __init__(
-        self, store: SharedStore, endpoint_id: str, role: Role, *, files: FileOperations, clock: Clock
+        self,
+        store: SharedStore,
+        endpoint_id: str,
+        role: Role,
+        *,
+        files: FileOperations,
+        clock: Clock,
+        begun: bool = False,
     ) -> None:
-        """Raises EndpointSettings for addresses that are not safe, ServerMissing where a library is missing."""
+        """`begun`: for whoever moves an endpoint there. Raises EndpointSettings for addresses that are not safe, ServerMissing where a library is missing."""
         self.store = store
         self._endpoint_id = endpoint_id
         self._files = files
         self._clock = clock
+        self._begun = begun
         name = store.api_role if role == "api" else store.worker_role
         self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
         self._objects = address.checked(store.objects, store.object_options)
@@ -171,6 +181,9 @@ class SharedEngine:
 
     # Itself -------------------------------------------------------------------------------------------------------
 
+    def check_unmoved(self, *, changes: bool = False) -> None:
+        """Nobody moves it while it is served."""
+
     def check(self) -> None:
         for check in self.checks().values():
             check()
@@ -190,7 +203,12 @@ class SharedEngine:
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
             raise errors.NoEndpoint("the database holds no endpoint", fix=_PREPARE)
-        if row[0] != self._endpoint_id:
+        if row[0] == UNFINISHED + self._endpoint_id and not self._begun:
+            raise errors.EndpointSettings(
+                "an endpoint is being moved into this database, and not all of it is there",
+                fix="lifeboat endpoint migrate --data OLD --to DIR",
+            )
+        if row[0] != (UNFINISHED + self._endpoint_id if self._begun else self._endpoint_id):
             raise errors.EndpointSettings(f"the database holds the endpoint {row[0]}, endpoint.json is of another one")
         self._checked = True
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import EndpointBusy
+from lifeboat_endpoint.errors import EndpointBusy, EndpointMoved, EndpointMoving
 from lifeboat_endpoint.maintenance import purges, removal
 from lifeboat_endpoint.maintenance.care import TenantCare, look_after
 from lifeboat_endpoint.maintenance.trust import trusted_now
@@ -27,6 +27,10 @@ def run_due(endpoint: Endpoint, now: datetime) -> list[TenantCare]:
     control.db; what is wrong with one tenant stands in its TenantCare.
     """
     endpoint.control.flush()
+    try:
+        endpoint.engine.check_unmoved(changes=True)
+    except (EndpointMoving, EndpointMoved):
+        return []
     purged = _purged(endpoint, now)
     if not _is_due(endpoint, NOTE, EVERY, now):
         return purged

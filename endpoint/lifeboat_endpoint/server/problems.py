@@ -98,6 +98,8 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
         return errors.RemoteRefused(error.message)
     if isinstance(error, errors.VaultFull):
         return errors.RemoteFull("the endpoint has no space left", retry_after=300)
+    if isinstance(error, errors.EndpointMoving | errors.EndpointMoved):
+        return errors.RemoteBusy(error.message, retry_after=60)
     if isinstance(error, errors.VaultBusy):
         return errors.RemoteBusy("the endpoint is busy with this agent", retry_after=1)
     if isinstance(error, errors.UnknownSequence):

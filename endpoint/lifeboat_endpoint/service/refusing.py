@@ -20,6 +20,8 @@ def as_remote() -> Iterator[None]:
         yield
     except errors.VaultFull as error:
         raise errors.RemoteFull("the disk of the endpoint is full", retry_after=_LATER) from error
+    except (errors.EndpointMoving, errors.EndpointMoved) as error:
+        raise errors.RemoteBusy(error.message, retry_after=_LATER) from error
     except errors.VaultBusy as error:
         raise errors.RemoteBusy("another request is writing this agent", retry_after=_SOON) from error
     except errors.UnknownSequence as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -9,7 +10,7 @@ from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.at_rest.sealer import Sealer, key_id_of
 from lifeboat_endpoint.service import schema
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.store.disk import translated
@@ -48,12 +49,14 @@ class Keys(Protocol):
         ...
 
 
-def open_tables(folder: Path, tenant_id: str, files: FileOperations, clock: Clock) -> SqliteStore:
-    """The tables of a tenant in its folder, both made when missing. Raises VaultDamaged for those of another tenant,
-    VaultNewer."""
+def open_tables(
+    folder: Path, tenant_id: str, files: FileOperations, clock: Clock, allowed: Callable[[], None] | None = None
+) -> SqliteStore:
+    """The tables of a tenant in its folder, both made when missing. `allowed` may refuse changes (see `SqliteStore`).
+    Raises VaultDamaged for those of another tenant, VaultNewer."""
     with translated():
         files.make_folders(folder, 0o700)
-    metadata = SqliteStore(folder / FILE, create=True, tables=schema.TABLES)
+    metadata = SqliteStore(folder / FILE, create=True, tables=schema.TABLES, allowed=allowed)
     try:
         checked_tenant(metadata, tenant_id, times.to_text(clock.now()))
         migrate(metadata, folder / FILE, schema.STEPS, schema.VERSION, table="tenant")
@@ -79,7 +82,4 @@ def checked_tenant(metadata: MetadataStore, tenant_id: str, now: str) -> None:
 
 def opened(keys: Keys, agent_id: str | None, kind: str, sealed: bytes) -> bytes:
     """What was sealed under the current key, or under an older one that is still there."""
-    try:
-        return keys.sealer(agent_id).open(kind, sealed)
-    except errors.OtherDataKey as error:
-        return keys.sealer_of(error.key_id, agent_id).open(kind, sealed)
+    return keys.sealer_of(key_id_of(sealed), agent_id).open(kind, sealed)

@@ -13,7 +13,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from sqlite_utils import Database
@@ -40,13 +40,22 @@ _ALWAYS = (
 class SqliteStore:
     """A `MetadataStore` in the file `path`. Belongs to the thread that made it."""
 
-    def __init__(self, path: Path, *, create: bool = False, tables: Sequence[str] = schema.TABLES) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        create: bool = False,
+        tables: Sequence[str] = schema.TABLES,
+        allowed: Callable[[], None] | None = None,
+    ) -> None:
         """Open the file; with `create` it may be missing or empty. `tables` are what `prepare` makes, those of a vault
-        unless given. Raises VaultMissing, VaultDamaged."""
+        unless given. `allowed` is asked inside each transaction, before anything changes; what it raises is raised.
+        Raises VaultMissing, VaultDamaged."""
         if not create and not path.exists():
             raise errors.VaultMissing(f"{path} does not exist")
         self._path = path
         self._tables = tables
+        self._allowed = allowed
         with _Translated(path):
             if create:
                 _for_its_owner(path)
@@ -80,6 +89,15 @@ class SqliteStore:
     def _begin(self, wait: bool) -> None:
         if self._connection.in_transaction:
             raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
+        self._lock(wait)
+        if self._allowed is not None:
+            try:
+                self._allowed()
+            except BaseException:
+                self._connection.execute("rollback")
+                raise
+
+    def _lock(self, wait: bool) -> None:
         with _Translated(self._path):
             if wait:
                 self._connection.execute("begin immediate")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -33,6 +34,8 @@ class ControlStores(Protocol):
     def shared(self) -> bool: ...
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> MetadataStore: ...
+
+    def check_unmoved(self, *, changes: bool = False) -> None: ...
 
     def close_thread(self) -> None: ...
 
@@ -72,7 +75,7 @@ class Control:
         key = names.comparable(names.checked(name))
         now = self._now()
         tenant = Tenant(tenant_id or ids.new(now), name, key_source, quota, now)
-        with self._store.transaction():
+        with self._changing(self._store):
             if self._store.row(sql.TENANT_NAMED, (key, key)) is not None:
                 raise errors.TenantExists(f"{name!r} is the name of a tenant already")
             self._store.execute(sql.ADD_TENANT, (tenant.id, name, key, key_source, quota, now))
@@ -95,13 +98,13 @@ class Control:
 
     def set_key_source(self, tenant_id: str, key_source: str | None) -> None:
         """Note which source protects a tenant's keys from now on."""
-        with self._store.transaction():
+        with self._changing(self._store):
             self._store.execute(sql.SET_KEY_SOURCE, (key_source, tenant_id))
             self._append(self._store, None, "key.moved", tenant_id, {"own_key": key_source is not None})
 
     def begin_removal(self, tenant_id: str) -> None:
         """From now on no token of the tenant counts, and nothing of it is served. Again is no error."""
-        with self._store.transaction():
+        with self._changing(self._store):
             if self._store.execute(sql.SET_TENANT_STATE, ("removing", tenant_id)) == 0:
                 raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
             revoked = self._store.execute(sql.REVOKE_TOKENS_OF, (self._now(), tenant_id))
@@ -109,10 +112,18 @@ class Control:
 
     def remove_tenant(self, tenant_id: str) -> None:
         """Forget a tenant and its tokens, whose files are gone already (see `maintenance.removal`). The audit stays."""
-        with self._store.transaction():
+        with self._changing(self._store):
             tokens = self._store.execute(sql.DROP_TOKENS_OF, (tenant_id,))
             if self._store.execute(sql.DROP_TENANT, (tenant_id,)):
                 self._append(self._store, None, "tenant.removed", tenant_id, {"tokens": tokens})
+
+    @contextlib.contextmanager
+    def _changing(self, store: MetadataStore, *, tokens: bool = False) -> Iterator[None]:
+        """A transaction that changes who is served. While an endpoint is being moved only tokens may change. It is
+        looked for inside, since the move ends inside a transaction too. Raises EndpointMoving, EndpointMoved."""
+        with store.transaction():
+            self._stores.check_unmoved(changes=not tokens)
+            yield
 
     # Tokens -----------------------------------------------------------------------------------------------------
 
@@ -136,7 +147,7 @@ class Control:
         ends = _text(expires_at)
         token = Token(token_id, tenant.id, names.checked(name), wanted, self._now(), ends)
         store = self._stores.control(tenant=tenant.id)
-        with store.transaction():
+        with self._changing(store, tokens=True):
             row = (token.id, tenant.id, name, token_secrets.digest(secret), _scopes_text(wanted))
             store.execute(sql.ADD_TOKEN, (*row, token.created_at, ends))
             details = {"tenant": tenant.id, "scopes": _scopes_text(wanted), "expires_at": ends}
@@ -162,13 +173,14 @@ class Control:
         """The token counts no more, from this moment, for every process. Again is no error. Raises UnknownToken."""
         token = self.token(token_id)
         store = self._stores.control(tenant=token.tenant_id)
-        with store.transaction():
+        with self._changing(store, tokens=True):
             if store.execute(sql.REVOKE_TOKEN, (self._now(), token_id)):
                 self._append(store, by, "token.revoke", token_id, {"tenant": token.tenant_id})
         return self.token(token_id)
 
     def authenticate(self, secret: str) -> Caller:
-        """Whose token this is. One row is read; nothing is written. Raises RemoteDenied."""
+        """Whose token this is. One row is read; nothing is written. Raises RemoteDenied, EndpointMoved."""
+        self._stores.check_unmoved()
         token_id = token_secrets.id_of(secret)
         row = None if token_id is None else self._stores.control(token=token_id).row(sql.AUTHENTICATE, (token_id,))
         kept = _NOBODY if row is None else bytes(row[0])
@@ -181,7 +193,8 @@ class Control:
         return Caller(tenant_id, token_id, name, frozenset(scopes.split()))
 
     def check_token(self, token_id: str, tenant_id: str) -> None:
-        """Whether a token of the tenant, known by its id, still counts. Raises RemoteDenied."""
+        """Whether a token of the tenant, known by its id, still counts. Raises RemoteDenied, EndpointMoved."""
+        self._stores.check_unmoved()
         row = self._stores.control(tenant=tenant_id).row(sql.AUTHENTICATE, (token_id,))
         if row is None or row[1] != tenant_id:
             raise errors.RemoteDenied("this is no token of this endpoint")

@@ -35,6 +35,9 @@ class ControlFile:
             store = self._own.store = SqliteStore(self._path, tables=schema.TABLES)
         return store
 
+    def check_unmoved(self, *, changes: bool = False) -> None:
+        """A file by itself is moved by nobody."""
+
     def close_thread(self) -> None:
         store: SqliteStore | None = self._own.__dict__.pop("store", None)
         if store is not None:

@@ -73,11 +73,13 @@ class Vault(VaultPurging):
         files: FileOperations | None = None,
         clock: Clock | None = None,
         sealer: Sealer = PLAIN,
+        allowed: Callable[[], None] | None = None,
     ) -> Self:
-        """Open the vault in `folder`, whose content `sealer` sealed. Raises VaultMissing, VaultNewer, VaultDamaged, and
-        OtherDataKey, which names it, when another data key sealed the content."""
+        """Open the vault in `folder`, whose content `sealer` sealed. `allowed` may refuse changes (see `SqliteStore`).
+        Raises VaultMissing, VaultNewer, VaultDamaged, and OtherDataKey, which names it, when another data key sealed
+        the content."""
         files, clock = files or SystemFiles(), clock or SystemClock()
-        metadata = SqliteStore(folder / FILE)
+        metadata = SqliteStore(folder / FILE, allowed=allowed)
         try:
             migrate(metadata, folder / FILE)
             vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock, sealer=sealer)
