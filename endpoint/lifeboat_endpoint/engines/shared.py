@@ -60,7 +60,8 @@ class SharedEngine:
         clock: Clock,
         begun: bool = False,
     ) -> None:
-        """`begun`: for whoever moves an endpoint there. Raises EndpointSettings for addresses that are not safe, ServerMissing where a library is missing."""
+        """`begun`: for whoever moves an endpoint there. Raises EndpointSettings for addresses that are not safe,
+        ServerMissing where a library is missing."""
         self.store = store
         self._endpoint_id = endpoint_id
         self._files = files
