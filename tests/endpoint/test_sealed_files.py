@@ -10,6 +10,7 @@ import pytest
 from spaces import TestKeys, clock, keys, space_in
 from vaults import ManualClock
 
+from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.errors import (
     HeadMoved,
     RemoteDamaged,
@@ -126,11 +127,15 @@ def test_everything_is_read_under_a_new_data_key(
     keys.rotate()
     assert (files.get(AGENT, "a"), files.head(AGENT)) == (SECRET, (b"head", tag))
     files.reseal()
-    monkeypatch.setattr(keys, "sealer_of", lambda *_: pytest.fail("something is under the old key"))
-    current = TestKeys()
+    current, used = TestKeys(), list[str]()
     current.rotate()
-    monkeypatch.setattr(keys, "sealer", current.sealer)
-    assert list(files.check()) == []
+
+    def sealer_of(key_id: str, agent_id: str | None = None) -> Sealer:
+        used.append(key_id)
+        return current.sealer_of(key_id, agent_id)
+
+    monkeypatch.setattr(keys, "sealer_of", sealer_of)
+    assert list(files.check()) == [] and set(used) <= {current.sealer().key_id}
 
 
 def test_a_body_that_was_changed_is_found(files: SealedFiles, tmp_path: Path) -> None:

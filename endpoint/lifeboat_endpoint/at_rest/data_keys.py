@@ -111,8 +111,9 @@ class DataKeys:
         return self._sealer(self._current(agent_id), agent_id)
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
-        """As `sealer`, with a key that may not be the current one. Raises KeyRevoked when it was destroyed."""
-        return self._sealer(self._named(key_id), agent_id)
+        """As `sealer`, with a key that may not be the current one. Raises KeyRevoked when it was destroyed. Which key
+        that is never changes, so a document that was read before will do."""
+        return self._sealer(self._document.named(key_id) or self._named(key_id), agent_id)
 
     def _sealer(self, wrapped: WrappedKey, agent_id: str | None) -> Sealer:
         agent = agent_id or WHOLE

@@ -44,15 +44,25 @@ class Objects:
 
     def read(self, number: int) -> bytes:
         """The bytes of an object. Raises BodyAbsent, VaultDamaged."""
-        return self.whole(self.stored(number))
+        return self._unfolded(self._chain(number))
 
     def whole(self, stored: Stored) -> bytes:
         """The bytes of a stored form, of what it rests on first. Raises BodyAbsent, VaultDamaged."""
-        chain = [stored]
-        while (base := chain[-1].base) is not None:
-            if len(chain) > DEEPEST_CHAIN + 1:
-                raise errors.VaultDamaged(f"the object {stored.number} rests on too many others")
-            chain.append(self.stored(base))
+        return self._unfolded([stored] if stored.base is None else [stored, *self._chain(stored.base)])
+
+    def _chain(self, number: int) -> list[Stored]:
+        """An object as it is kept, and what it rests on, one after the other. Raises VaultDamaged."""
+        rows = self._metadata.rows(sql.OBJECT_CHAIN, (number, DEEPEST_CHAIN + 1))
+        chain = [Stored(*row) for row in rows]
+        if not chain or chain[-1].base is not None:
+            missing = chain[-1].base if chain else number
+            too_long = len(chain) > DEEPEST_CHAIN + 1
+            raise errors.VaultDamaged(
+                f"the object {number} rests on too many others" if too_long else f"the object {missing} is missing"
+            )
+        return chain
+
+    def _unfolded(self, chain: list[Stored]) -> bytes:
         body: bytes | None = None
         for each in reversed(chain):
             body = self.decode(each, body)

@@ -37,6 +37,13 @@ NEXT_OBJECT = "select coalesce(max(id), 0) + 1 from object"
 ADD_OBJECT = """insert into object(id, leaf, salt, sha256, size, base, depth, coding, file, body)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 OBJECT = "select coding, body, file, base, size from object where id = ?"
+# An object and what it rests on, the object first: patches are at most so deep, and one question asks for all.
+OBJECT_CHAIN = """with recursive chain(id, coding, body, file, base, size, step) as (
+    select id, coding, body, file, base, size, 0 from object where id = ?
+    union all
+    select o.id, o.coding, o.body, o.file, o.base, o.size, c.step + 1 from chain c join object o on o.id = c.base
+    where c.step < ?)
+    select id, coding, body, file, base, size from chain order by step"""
 ABSENT_OBJECTS = """select id, leaf, salt, size from object
     where sha256 = ? and body is null and file is null order by id"""
 HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
