@@ -13,14 +13,15 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
 from lifeboat_endpoint.store.postgres.values import adapters
+from lifeboat_endpoint.store.postgres.wire import Connection
 
-Connection = psycopg.Connection[Any]
 Pool = psycopg_pool.ConnectionPool[Connection]
 
-_ALLOWED = frozenset(
-    "host hostaddr port dbname user sslmode sslrootcert sslcert sslkey sslcrl sslcrldir passfile connect_timeout "
-    "application_name target_session_attrs load_balance_hosts".split()
-)
+_ALLOWED = {
+    *("host", "hostaddr", "port", "dbname", "user", "passfile", "connect_timeout", "application_name"),
+    *("sslmode", "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "target_session_attrs"),
+    "load_balance_hosts",
+}
 """What an address may say. What else a connection needs is set here."""
 _SECRETS = ("password", "sslpassword", "oauth_client_secret", "scram_client_key", "scram_server_key")
 _SAFE_FIX = (
@@ -44,7 +45,6 @@ _KEPT_SECONDS = 300.0
 """A connection that nobody needs is closed after so long."""
 _OLDEST_SECONDS = 1800.0
 """So a connection forgets what it cached, and follows a name that points elsewhere."""
-_PREPARED = 500
 
 _SEARCH = {
     "vault": "lifeboat_vault",
@@ -143,24 +143,17 @@ def parameters(database: Database, search: str) -> dict[str, Any]:
     return {**default, **said, **forced}
 
 
-def connect(database: Database, kind: str = "lone") -> Connection:
+def connect(database: Database) -> Connection:
     """One connection of one's own, in autocommit; close it. Raises VaultBusy, VaultUnusable, EndpointSettings."""
     try:
-        connection = psycopg.Connection.connect(**parameters(database, _SEARCH[kind]), **_shape(kind))
+        connection = Connection.connect(**parameters(database, _SEARCH["lone"]), autocommit=True)
         _configure(connection)
     except psycopg.Error as error:
         raise failures.translated(error) from None
     return connection
 
 
-def _shape(kind: str) -> dict[str, Any]:
-    """Of a store's connections the placeholders are `$1`, and values say nothing of their type."""
-    own = {} if kind in ("work", "lone") else {"context": adapters(), "cursor_factory": psycopg.RawCursor}
-    return {"autocommit": True, **own}
-
-
 def _configure(connection: Connection) -> None:
-    connection.prepared_max = _PREPARED
     if not connection.pgconn.ssl_in_use and not connection.info.host.startswith(("/", "@")):
         connection.close()
         raise psycopg.OperationalError("the connection is not encrypted")
@@ -208,8 +201,13 @@ class Pools:
 
 def _pool(database: Database, kind: str, connections: int) -> Pool:
     return psycopg_pool.ConnectionPool(
-        connection_class=psycopg.Connection,
-        kwargs={**parameters(database, _SEARCH[kind]), **_shape(kind)},
+        connection_class=Connection,
+        kwargs={
+            **parameters(database, _SEARCH[kind]),
+            "autocommit": True,
+            "context": None if kind == "work" else adapters(),
+            "prepare_threshold": None,
+        },
         configure=_configure,
         min_size=0,
         max_size=connections,

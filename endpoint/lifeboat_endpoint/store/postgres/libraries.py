@@ -7,10 +7,13 @@ from lifeboat_endpoint import errors
 try:
     import psycopg
     import psycopg_pool
+    from psycopg import adapt
+    from psycopg import errors as sql_errors
+    from psycopg.types import numeric
 except ImportError:
     raise errors.ServerMissing(
         "psycopg and its pool, which speak to PostgreSQL, are not installed",
         fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
     ) from None
 
-__all__ = ["psycopg", "psycopg_pool"]
+__all__ = ["adapt", "numeric", "psycopg", "psycopg_pool", "sql_errors"]

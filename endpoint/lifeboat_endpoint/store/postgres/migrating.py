@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Pools, connect
-from lifeboat_endpoint.store.postgres.libraries import psycopg
+from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
 
 PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
@@ -30,7 +30,8 @@ _MACROS = {
 }
 _POLICIES = {
     "{same_tenant}": "tenant = {tenant}",
-    "{same_place}": "place = (select p.number from lifeboat_vault.place p where p.tenant = {tenant} and p.agent = {agent})",
+    "{same_place}": """place = (
+        select p.number from lifeboat_vault.place p where p.tenant = {tenant} and p.agent = {agent})""",
 }
 """What the files write in braces. These never change: a file that was run means what it meant."""
 
@@ -80,7 +81,7 @@ def check(pools: Pools) -> None:
     try:
         with pools.control.connection() as connection:
             row = connection.execute(_NEWEST).fetchone()
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InsufficientPrivilege):
+    except (sql_errors.UndefinedTable, sql_errors.InsufficientPrivilege):
         raise errors.EndpointSettings("the database has no tables of an endpoint", fix=PREPARE) from None
     except psycopg.Error as error:
         raise failures.translated(error) from None

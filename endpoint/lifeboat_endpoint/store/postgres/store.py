@@ -12,13 +12,22 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import copying, failures, measuring
-from lifeboat_endpoint.store.postgres.connecting import WAIT_SECONDS, Connection, Pool
+from lifeboat_endpoint.store.postgres.connecting import WAIT_SECONDS, Pool
 from lifeboat_endpoint.store.postgres.libraries import psycopg
-from lifeboat_endpoint.store.postgres.translating import FIRST_FETCH, TURN, is_query, limited, numbered, repeated
+from lifeboat_endpoint.store.postgres.translating import (
+    FIRST_FETCH,
+    TOGETHER,
+    TURN,
+    combined,
+    is_query,
+    limited,
+    numbered,
+)
+from lifeboat_endpoint.store.postgres.wire import Connection, Result, changed, check_committed
 from lifeboat_endpoint.store.protocols import Parameters, Row
 
 Kind = Literal["control", "tenant", "vault", "bodies", "work"]
@@ -28,8 +37,8 @@ _ADD_PLACE = "insert into lifeboat_vault.place default values on conflict do not
 _WRITE = "begin"
 _READ = "begin read only"
 _SNAPSHOT = "begin isolation level repeatable read, read only"
-_TOGETHER = 64
-"""How many rows go with one insert of `execute_many`."""
+_OTHER_WRITES = -1
+_Status = psycopg.pq.TransactionStatus
 _cursor_names = itertools.count()
 
 
@@ -58,7 +67,7 @@ class PostgresStore:
         """The tables are there (see `migrating`); a vault gets its place."""
         if self._kind == "vault":
             with self.transaction():
-                self._run(_ADD_PLACE, ())
+                self.execute(_ADD_PLACE)
 
     @contextlib.contextmanager
     def transaction(self, *, wait: bool = True) -> Iterator[None]:
@@ -69,7 +78,7 @@ class PostgresStore:
         self._connection = connection
         try:
             yield
-            self._control(connection, "commit")
+            check_committed(self._sent(connection, "commit"))
         finally:
             self._connection = None
             self._give_back(connection)
@@ -93,25 +102,18 @@ class PostgresStore:
         while True:
             connection = self._taken()
             try:
-                with connection.pipeline():
-                    connection.execute(begin, prepare=False)
-                    entered = self._entered(connection, writer, wait)
-                place = entered.fetchone()
+                _, entered = connection.together([(begin, ()), (_ENTER, (*self._scope, writer, wait))])
+                ((place,),) = connection.loaded(entered)
+                if place == _OTHER_WRITES:
+                    raise errors.VaultBusy("another process is writing there")
+                return connection
             except psycopg.Error as error:
                 self._give_back(connection)
-                if failures.is_lost(error) and time.monotonic() < deadline:
-                    continue
-                raise failures.translated(error) from None
+                if not failures.is_lost(error) or time.monotonic() >= deadline:
+                    raise failures.translated(error) from None
             except BaseException:
                 self._give_back(connection)
                 raise
-            if place is not None and place[0] == -1:
-                self._give_back(connection)
-                raise errors.VaultBusy("another process is writing there")
-            return connection
-
-    def _entered(self, connection: Connection, writer: int | None, wait: bool) -> Any:
-        return connection.execute(_ENTER, (*self._scope, writer, wait), prepare=True, binary=True)
 
     def _taken(self) -> Connection:
         try:
@@ -122,18 +124,16 @@ class PostgresStore:
     def _give_back(self, connection: Connection) -> None:
         """Whatever was not committed is rolled back."""
         try:
-            if not connection.closed and connection.pgconn.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                connection.execute("rollback", prepare=False)
-        except psycopg.Error:
+            status = connection.pgconn.transaction_status
+            if status in (_Status.INTRANS, _Status.INERROR):
+                connection.sent("rollback")
+            elif status != _Status.IDLE:
+                connection.close()
+        except BaseException:
             connection.close()
+            raise
         finally:
             self._pool.putconn(connection)
-
-    def _control(self, connection: Connection, statement: str) -> None:
-        try:
-            connection.execute(statement, prepare=False)
-        except psycopg.Error as error:
-            raise failures.translated(error) from None
 
     # Statements -------------------------------------------------------------------------------------------------
 
@@ -141,83 +141,82 @@ class PostgresStore:
         if self._connection is None:
             with self.transaction():
                 return self.execute(statement, parameters)
-        return int(self._run(numbered(statement), parameters).rowcount)
+        return changed(self._sent(self._connection, numbered(statement), parameters))
 
     def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
         if self._connection is None:
             with self.transaction():
                 self.execute_many(statement, rows)
             return
-        connection, left = self._connection, iter(rows)
-        together = repeated(statement, _TOGETHER)
-        try:
-            cursor = connection.cursor()
-            while chunk := list(itertools.islice(left, _TOGETHER)):
-                if together is not None and len(chunk) == _TOGETHER:
-                    cursor.execute(together, list(itertools.chain.from_iterable(chunk)), prepare=True)
-                else:
-                    cursor.executemany(numbered(statement), chunk)
-        except psycopg.Error as error:
-            raise failures.translated(error) from None
+        left = iter(rows)
+        while chunk := list(itertools.islice(left, TOGETHER)):
+            self._sent_together(self._connection, combined(statement, chunk))
 
     def row(self, statement: str, parameters: Parameters = ()) -> Row | None:
-        found: Row | None = self._asked(numbered(statement), parameters).fetchone()
-        return found
+        return next(iter(self._asked(numbered(statement), parameters)), None)
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
-        if not is_query(statement):
-            return iter(self._run(numbered(statement), parameters).fetchall())
+        if not is_query(statement):  # what changes rows and tells of them
+            return iter(self._changing(numbered(statement), parameters))
         if statement not in self._long:
-            found = self._asked(limited(statement), parameters).fetchall()
+            found = self._asked(limited(statement), parameters)
             if len(found) <= FIRST_FETCH:
                 return iter(found)
             self._long.add(statement)
         return self._streamed(numbered(statement), parameters)
 
-    def _run(self, statement: str, parameters: Parameters) -> Any:
-        """In the open transaction."""
+    def _changing(self, statement: str, parameters: Parameters) -> list[Row]:
         if self._connection is None:
             with self.transaction():
-                return self._run(statement, parameters)
-        return self._sent(self._connection, statement, parameters)
+                return self._changing(statement, parameters)
+        return self._connection.loaded(self._sent(self._connection, statement, parameters))
 
-    def _asked(self, statement: str, parameters: Parameters) -> Any:
-        """In whatever is open; else in a transaction of its own, which is one round trip: what a pipeline holds is one."""
+    def _asked(self, statement: str, parameters: Parameters) -> list[Row]:
+        """In whatever is open, else in a transaction of its own."""
         connection = self._connection or self._reading
         if connection is not None:
-            return self._sent(connection, statement, parameters)
+            return connection.loaded(self._sent(connection, statement, parameters))
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
             connection = self._taken()
             try:
-                with connection.pipeline():
-                    self._entered(connection, None, True)
-                    found = connection.execute(statement, parameters, prepare=True, binary=True)
-                return found
+                entering = (_ENTER, (*self._scope, None, True))
+                _, found = connection.together([entering, (statement, parameters)])
+                return connection.loaded(found)
             except psycopg.Error as error:
                 if not failures.is_lost(error) or time.monotonic() >= deadline:
                     raise failures.translated(error) from None
             finally:
                 self._give_back(connection)
 
-    def _sent(self, connection: Connection, statement: str, parameters: Parameters) -> Any:
+    def _sent(self, connection: Connection, statement: str, parameters: Parameters = ()) -> Result:
         try:
-            return connection.execute(statement, parameters, prepare=True, binary=True)
+            return connection.sent(statement, parameters)
         except psycopg.Error as error:
             raise failures.translated(error) from None
-        except UnicodeEncodeError:
-            raise errors.DraftInvalid("a text that is no Unicode") from None
+
+    def _sent_together(self, connection: Connection, statements: list[tuple[str, Parameters]]) -> None:
+        try:
+            connection.together(statements)
+        except psycopg.Error as error:
+            raise failures.translated(error) from None
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
         """By a cursor of the server, so that other statements can run meanwhile."""
         name = f"rows_{next(_cursor_names)}"
         with self._stream() as connection:
-            self._sent(connection, f"declare {name} no scroll cursor for {statement}", parameters)
-            while found := self._sent(connection, f"fetch {TURN} from {name}", ()).fetchall():
+            self._turn(connection, f"declare {name} no scroll cursor for {statement}", parameters)
+            while found := self._turn(connection, f"fetch {TURN} from {name}"):
                 yield from found
                 if connection not in (self._connection, self._reading):
                     raise errors.VaultBusy("the transaction whose rows are read has ended")
-            self._sent(connection, f"close {name}", ())
+            self._turn(connection, f"close {name}")
+
+    def _turn(self, connection: Connection, statement: str, parameters: Parameters = ()) -> list[Row]:
+        try:
+            return connection.loaded(connection.sent_once(statement, parameters))
+        except psycopg.Error as error:
+            raise failures.translated(error) from None
 
     @contextlib.contextmanager
     def _stream(self) -> Iterator[Connection]:

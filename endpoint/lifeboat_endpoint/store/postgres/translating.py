@@ -4,11 +4,17 @@ mark in a text."""
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
+
+from lifeboat_endpoint.store.protocols import Parameters
 
 FIRST_FETCH = 256
 """How many rows come with a statement's first answer. Of one with more, a cursor fetches the rest in turns."""
 TURN = 512
+TOGETHER = 64
+"""How many rows go to the server in one round trip."""
 
 _VALUES = re.compile(r"\bvalues\s*(\((?:\s*\?\s*,)*\s*\?\s*\))\s*$", re.IGNORECASE)
 
@@ -30,10 +36,23 @@ def is_query(statement: str) -> bool:
     return statement.lstrip()[:6].lower() == "select"
 
 
-@lru_cache(maxsize=512)
-def repeated(statement: str, times: int) -> str | None:
-    """An insert of one row as one of many rows; None for what is no such statement."""
+def combined(statement: str, rows: Sequence[Parameters]) -> list[tuple[str, Parameters]]:
+    """The same for many rows, in as few statements as there are powers of two in their number: each kind is prepared
+    once. What inserts no plain values stays one statement for each row."""
     found = _VALUES.search(statement)
     if found is None or statement.lstrip()[:6].lower() != "insert":
-        return None
-    return numbered(statement[: found.end(1)] + f", {found[1]}" * (times - 1))
+        return [(numbered(statement), row) for row in rows]
+    sent: list[tuple[str, Parameters]] = []
+    done = 0
+    while done < len(rows):
+        count = 1 << ((len(rows) - done).bit_length() - 1)
+        sent.append((_repeated(statement, count), list(chain.from_iterable(rows[done : done + count]))))
+        done += count
+    return sent
+
+
+@lru_cache(maxsize=1024)
+def _repeated(statement: str, count: int) -> str:
+    found = _VALUES.search(statement)
+    assert found is not None
+    return numbered(statement[: found.end(1)] + f", {found[1]}" * (count - 1))

@@ -1,7 +1,7 @@
 """How values of Python become those of PostgreSQL, and back.
 
 What is sent says nothing of its type: the server takes that of the column, so that a statement is prepared once,
-whatever the size of a number and wherever a null stands.
+whatever the size of a number and wherever a null stands. What comes back is binary.
 """
 
 from __future__ import annotations
@@ -9,38 +9,53 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from lifeboat_endpoint.store.postgres.libraries import psycopg
-from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader, NumericLoader
-from psycopg.types.string import BytesBinaryDumper, StrDumperUnknown
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres.libraries import adapt, numeric, psycopg
+from lifeboat_endpoint.store.protocols import Parameters
+
+_TEXT, _BINARY = psycopg.pq.Format.TEXT, psycopg.pq.Format.BINARY
 
 
-class _Number(Int8Dumper):
-    oid = 0
+def encoded(parameters: Parameters) -> tuple[list[bytes | None] | None, list[int] | None]:
+    """The bytes and the format of each. Raises DraftInvalid for text that PostgreSQL does not take."""
+    if not parameters:
+        return None, None
+    data: list[bytes | None] = []
+    formats: list[int] = []
+    for value in parameters:
+        kind = _TEXT
+        if value is None:
+            data.append(None)
+        elif isinstance(value, str):
+            data.append(_text(value))
+        elif isinstance(value, bytes | bytearray | memoryview):
+            data.append(bytes(value))
+            kind = _BINARY
+        else:
+            data.append(str(value).encode())  # numbers, truth values and times
+        formats.append(kind)
+    return data, formats
 
 
-class _Bytes(BytesBinaryDumper):
-    oid = 0
+def _text(value: str) -> bytes:
+    if "\0" in value:
+        raise errors.DraftInvalid("a text holds a null character, which the database does not take")
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise errors.DraftInvalid("a text is no Unicode, which the database does not take") from None
 
 
-class _Whole(NumericLoader):
+class _Whole(numeric.NumericBinaryLoader):
     """Sums of whole numbers are whole."""
 
     def load(self, data: bytes | bytearray | memoryview) -> Decimal:
         return int(super().load(data))  # type: ignore[return-value]
 
 
-class _WholeBinary(NumericBinaryLoader):
-    def load(self, data: bytes | bytearray | memoryview) -> Decimal:
-        return int(super().load(data))  # type: ignore[return-value]
-
-
 @lru_cache(maxsize=1)
-def adapters() -> psycopg.adapt.AdaptersMap:
-    """As every connection here has them."""
-    made = psycopg.adapt.AdaptersMap(psycopg.adapters)
-    made.register_dumper(int, _Number)
-    made.register_dumper(bytes, _Bytes)
-    made.register_dumper(str, StrDumperUnknown)
+def adapters() -> adapt.AdaptersMap:
+    """As every connection of a store has them."""
+    made = adapt.AdaptersMap(psycopg.adapters)
     made.register_loader("numeric", _Whole)
-    made.register_loader("numeric", _WholeBinary)
     return made
