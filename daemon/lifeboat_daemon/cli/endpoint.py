@@ -16,6 +16,8 @@ COMMANDS = {
     "verify": f"{_HERE}.endpoint_care:verify",
     "accept": f"{_HERE}.endpoint_care:accept",
     "purges": f"{_HERE}.endpoint_purges:purges",
+    "work": f"{_HERE}.endpoint_work:work",
+    "jobs": f"{_HERE}.endpoint_work:jobs",
     "rotate-key": f"{_HERE}.endpoint_keys:rotate_key",
     "audit": f"{_HERE}.endpoint_audit:audit",
 }

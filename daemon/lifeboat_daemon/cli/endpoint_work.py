@@ -1,0 +1,211 @@
+"""`lifeboat endpoint work` and `jobs`: a worker of a shared endpoint, and what workers have to do."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.units import notify
+from lifeboat_daemon.words import time_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.work.queue import JobRow, Queue
+    from lifeboat_endpoint.work.worker import Counting
+
+_WELL = ("done", "released")
+_ID = click.argument("job_id", metavar="ID", type=click.IntRange(min=1))
+
+
+class _Tally:
+    """Counts what became of jobs, and has it counted elsewhere too."""
+
+    def __init__(self, other: Counting | None) -> None:
+        self._other = other
+        self.results: Counter[str] = Counter()
+
+    def ended(self, kind: str, result: str, seconds: float) -> None:
+        self.results[result] += 1
+        if self._other is not None:
+            self._other.ended(kind, result, seconds)
+
+
+@click.command(
+    short_help="Work for a shared endpoint until Ctrl-C.",
+    epilog=examples(
+        "lifeboat endpoint work --data /srv/lifeboat",
+        "lifeboat endpoint work --metrics 127.0.0.1:9464 --data /srv/lifeboat",
+        "lifeboat endpoint work --once --data /srv/lifeboat",
+    ),
+)
+@click.option("--once", is_flag=True, help="Do what is due now, and end.")
+@click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus there. Figures name no tenants.")
+@endpoint_command
+def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
+    """Do what is due for the tenants of an endpoint whose data lies in a database and an object store: purges whose time
+    has come, old history, new encryption after keys changed, proofs, sweeping. Any number of workers may run, on any
+    machines, next to the servers; each does one job at a time.
+
+    On SIGTERM it ends its job after the step that it is at, and another worker goes on with it.
+    """
+    from lifeboat_endpoint.server import logs
+    from lifeboat_endpoint.work.opening import queue_of
+    from lifeboat_keys.hardening import no_core_dumps
+
+    no_core_dumps()
+    logs.to_standard_error()
+    with session.open() as endpoint, ExitStack() as stack:
+        queue = queue_of(endpoint)
+        tally = _Tally(None if metrics is None else _served(queue, metrics, stack.callback))
+        return _work(session, _worker(endpoint, queue, tally), once, tally)
+
+
+def _served(queue: Queue, listen: str, at_end: Callable[..., Any]) -> Counting:
+    """Figures that answer at an address until the end. Raises ServerMissing, PortTaken, CannotServe."""
+    from lifeboat_endpoint.server.names import parsed_listen
+    from lifeboat_endpoint.work.figures import Figures
+
+    figures = Figures(queue)
+    at_end(figures.serve(*parsed_listen(listen)))
+    return figures
+
+
+def _worker(endpoint: Any, queue: Queue, tally: _Tally) -> Any:
+    """Which SIGTERM and SIGINT stop."""
+    from lifeboat_endpoint.work.worker import Worker
+
+    stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        notify.stopping()
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
+    name = f"{socket.gethostname()} {os.getpid()}"
+    return Worker(endpoint, queue, stopped, name, counting=tally, alive=notify.alive)
+
+
+def _work(session: EndpointSession, worker: Any, once: bool, tally: _Tally) -> int:
+    if not once:
+        notify.ready("works")
+        session.output.note(f"The worker {worker.name} works at what is due.")
+        return 0 if worker.run() or worker.stopped.is_set() else 1
+    whole = worker.run_once()
+    results = dict(sorted(tally.results.items()))
+    said = ", ".join(f"{count} {result}" for result, count in results.items()) or "nothing was due"
+    session.output.document({"jobs": results}, lambda: session.output.line(f"Jobs: {said}."))
+    return 0 if whole and set(results) <= set(_WELL) else 1
+
+
+# What there is to do ------------------------------------------------------------------------------------------------
+
+
+@click.group()
+def jobs() -> None:
+    """What the workers of a shared endpoint have to do, and what they gave up."""
+
+
+@jobs.command(
+    name="list",
+    short_help="What waits, what runs, and what was given up and why.",
+    epilog=examples("lifeboat endpoint jobs list --data /srv/lifeboat"),
+)
+@click.option("--dead", "only_dead", is_flag=True, help="Only what was given up.")
+@endpoint_command
+def list_command(session: EndpointSession, only_dead: bool) -> None:
+    """What waits, what runs, and what was given up and why, in the order in which it is done: a thousand jobs at
+    most."""
+    from lifeboat_endpoint.work.opening import queue_of
+
+    with session.open() as endpoint:
+        queue = queue_of(endpoint)
+        rows = queue.dead() if only_dead else queue.jobs()
+        names = {tenant.id: tenant.name for tenant in endpoint.control.tenants()} if rows else {}
+    documents = [_document(row, names) for row in rows]
+
+    def text() -> None:
+        if not documents:
+            session.output.line("Nothing was given up." if only_dead else "Nothing is to be done.")
+            return
+        session.output.table(("id", "what", "tenant", "agent", "state", "tries", "since", "due", "error"), _rows())
+
+    def _rows() -> list[tuple[object, ...]]:
+        return [
+            (
+                each["id"],
+                each["kind"],
+                each["tenant"] or "-",
+                each["agent"] or "-",
+                each["state"],
+                each["attempts"],
+                time_text(each["changed_at"]),
+                "-" if each["state"] == "dead" else time_text(each["due_at"]),
+                each["error"] or "-",
+            )
+            for each in documents
+        ]
+
+    session.output.document({"jobs": documents}, text)
+
+
+@jobs.command(
+    short_help="Have a job done now.",
+    epilog=examples("lifeboat endpoint jobs retry 42 --data /srv/lifeboat"),
+)
+@_ID
+@endpoint_command
+def retry(session: EndpointSession, job_id: int) -> None:
+    """Have a job done now that was given up, or that waits."""
+    from lifeboat_endpoint.work.opening import queue_of
+
+    with session.open() as endpoint:
+        row = queue_of(endpoint).retry(job_id)
+    _said(session, row, "retried", f"The job {job_id} ({row.kind}) is done by the next worker that is free.")
+
+
+@jobs.command(
+    short_help="Forget a job.",
+    epilog=examples("lifeboat endpoint jobs drop 42 --data /srv/lifeboat"),
+)
+@_ID
+@endpoint_command
+def drop(session: EndpointSession, job_id: int) -> None:
+    """Forget a job that was given up, or that waits. What is done again and again is due again next time."""
+    from lifeboat_endpoint.work.opening import queue_of
+
+    with session.open() as endpoint:
+        row = queue_of(endpoint).drop(job_id)
+    _said(session, row, "dropped", f"The job {job_id} ({row.kind}) is forgotten.")
+
+
+def _said(session: EndpointSession, row: JobRow, word: str, sentence: str) -> None:
+    document = {"id": row.id, "kind": row.kind, "was": row.state, word: True}
+    session.output.document(document, lambda: session.output.line(sentence))
+
+
+def _document(row: JobRow, names: dict[str, str]) -> dict[str, Any]:
+    from lifeboat_alf import times
+
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "tenant": names.get(row.tenant, row.tenant),
+        "agent": row.agent,
+        "state": row.state,
+        "attempts": row.attempts,
+        "added_at": times.to_text(row.added_at),
+        "changed_at": times.to_text(row.changed_at),
+        "due_at": times.to_text(row.due_at),
+        "worker": row.worker,
+        "error": row.error,
+    }
