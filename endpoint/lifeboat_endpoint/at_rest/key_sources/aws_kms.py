@@ -107,7 +107,7 @@ class _AwsKms:
             return KeyRevoked(f"{self._spec} does not {what} ({code})", fix=allow)
         if code in _OTHER:
             told = f"{self._spec} names another key or context than what protects the data ({code})"
-            return KeyRevoked(told, only_this=True)
+            return KeyRevoked(told, only_this=True, fix="name the key, and the context, that wrapped it")
         if code in _CREDENTIALS:
             return self._without_credentials(f"AWS does not take the credentials ({code})")
         if code in _WRONG_KEY:

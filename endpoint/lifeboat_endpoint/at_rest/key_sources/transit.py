@@ -189,7 +189,9 @@ class _Transit:
         if status != 400:
             return self._away(f"status {status}")
         if what == "decrypt" and any(words in told for words in _OTHER):
-            return KeyRevoked(f"{self._spec} does not open this data key with any version it has", only_this=True)
+            fix = "let min_decryption_version of the key reach back to the version that wrapped it"
+            told = f"{self._spec} does not open this data key with any version that it may use"
+            return KeyRevoked(told, only_this=True, fix=fix)
         return KeySourceRefused(f"{self._spec} does not {what}: it does not take what it is asked ({status})")
 
     def _text(self, body: bytes, part: str, name: str) -> str:
