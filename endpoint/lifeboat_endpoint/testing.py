@@ -47,6 +47,14 @@ class StoreConformance(ABC):
         """What seals the content; the same one each time."""
         return PLAIN
 
+    def files(self, folder: Path) -> list[Path]:
+        """Where everything lies, each a file or a folder."""
+        return [folder]
+
+    leaves_remains: bool = False
+    """Whether something of deleted rows may stay in the files of the store. It promises no more then than that nothing
+    was ever written to them in clear, and that is looked at with a `sealer`."""
+
     def _metadata(self, folder: Path) -> MetadataStore:
         metadata, _ = self.open_stores(folder)
         metadata.prepare()
@@ -142,11 +150,11 @@ class StoreConformance(ABC):
         metadata = self._metadata(tmp_path)
         with metadata.transaction():
             metadata.execute_many(_SET, ((str(number), "x" * 4000) for number in range(500)))
+        full = metadata.size()
         with metadata.transaction():
             metadata.execute("delete from decision")
-        before = metadata.size()
         metadata.compact()
-        assert 0 < metadata.size() < before and metadata.problems() == []
+        assert 0 < metadata.size() < full / 2 and full > 500 * 4000 and metadata.problems() == []
 
     def test_nothing_that_was_overwritten_or_deleted_is_left_in_a_file(self, tmp_path: Path) -> None:
         metadata = self._metadata(tmp_path)
@@ -159,8 +167,10 @@ class StoreConformance(ABC):
         with metadata.transaction():
             metadata.execute("update decision set value = ''")
         assert metadata.scrub() is True
+        assert not [row for row in metadata.rows("select value from decision") if _TOLD in row[0]]
         metadata.close()
-        assert _in_files(tmp_path, _TOLD.encode()) == []
+        if not self.leaves_remains:
+            assert _in_files(self.files(tmp_path), _TOLD.encode()) == []
 
     def test_who_is_reading_keeps_the_log_and_is_not_waited_for(self, tmp_path: Path) -> None:
         reader, writer = self._metadata(tmp_path), self._metadata(tmp_path)
@@ -170,7 +180,7 @@ class StoreConformance(ABC):
             assert reader.row(_GET, ("key",)) == ("value",)
             with writer.transaction():
                 writer.execute("delete from decision")
-            assert writer.scrub(wait=False) is False
+            assert writer.scrub(wait=False) is self.leaves_remains
             assert reader.row(_GET, ("key",)) == ("value",)
         assert writer.scrub(wait=False) is True
 
@@ -228,7 +238,9 @@ class StoreConformance(ABC):
         assert all(merkle.state_digest(vault.state(row.number)) == row.digest for row in vault.sequences())
         findings = vault.verify(trusted=trusted).findings
         vault.close()
-        assert findings == [] and _in_files(tmp_path, _TOLD.encode()) == []
+        assert findings == []
+        if not self.leaves_remains or self.sealer() is not PLAIN:
+            assert _in_files(self.files(tmp_path), _TOLD.encode()) == []
 
 
 def a_day(day: int) -> Draft:
@@ -283,8 +295,10 @@ def _purge_of(vault: Vault, text: bytes) -> tuple[Trusted, Redaction]:
     return Trusted(owner.public), signed
 
 
-def _in_files(folder: Path, text: bytes) -> list[str]:
-    return [path.name for path in folder.rglob("*") if path.is_file() and text in path.read_bytes()]
+def _in_files(places: list[Path], text: bytes) -> list[str]:
+    """The names of the files, in any depth, that hold a text."""
+    every = [path for place in places for path in ([place] if place.is_file() else place.rglob("*"))]
+    return [path.name for path in every if path.is_file() and text in path.read_bytes()]
 
 
 def _noise(day: int) -> bytes:

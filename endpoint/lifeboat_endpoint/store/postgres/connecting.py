@@ -13,7 +13,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
 from lifeboat_endpoint.store.postgres.values import adapters
-from lifeboat_endpoint.store.postgres.wire import Connection
+from lifeboat_endpoint.store.postgres.wire import Connection as Connection
 
 Pool = psycopg_pool.ConnectionPool[Connection]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import values
-from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
+from lifeboat_endpoint.store.postgres.libraries import adapt, psycopg, sql_errors
 from lifeboat_endpoint.store.protocols import Parameters, Row
 
 ANSWER_SECONDS = 330.0
@@ -30,7 +30,7 @@ class Connection(psycopg.Connection[Any]):
     """One of a pool. Statements are prepared when they are first sent, under names that are kept here."""
 
     _lifeboat_prepared: dict[str, bytes] | None = None
-    _lifeboat_rows: psycopg.adapt.Transformer | None = None
+    _lifeboat_rows: adapt.Transformer | None = None
 
     def sent(self, statement: str, parameters: Parameters = ()) -> Result:
         """The result of one statement (`$1`). Raises psycopg.Error."""
@@ -63,7 +63,7 @@ class Connection(psycopg.Connection[Any]):
     def loaded(self, result: Result) -> list[Row]:
         """The rows of a result."""
         if self._lifeboat_rows is None:
-            self._lifeboat_rows = psycopg.adapt.Transformer(self)
+            self._lifeboat_rows = adapt.Transformer(self)
         self._lifeboat_rows.set_pgresult(result)
         rows: list[Row] = self._lifeboat_rows.load_rows(0, result.ntuples, tuple)
         return rows
@@ -87,7 +87,8 @@ class Connection(psycopg.Connection[Any]):
 
     def _results(self, *, count: int | None = None) -> list[Result]:
         """What comes back: of one statement until nothing more comes, of a pipeline until its end."""
-        pgconn, found = self.pgconn, []
+        pgconn = self.pgconn
+        found: list[Result] = []
         deadline = time.monotonic() + ANSWER_SECONDS
         while pgconn.flush():
             self._wait(select.POLLIN | select.POLLOUT, deadline)

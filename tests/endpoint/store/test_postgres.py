@@ -1,0 +1,57 @@
+"""What every pair of stores must do, on a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+from sealed import new_sealer
+from shared_databases import TENANT, SharedDatabase, shared_database
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.testing import StoreConformance
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[SharedDatabase]:
+    with shared_database() as made:
+        yield made
+
+
+class TestPostgresAndDisk(StoreConformance):
+    leaves_remains = True
+
+    @pytest.fixture(autouse=True)
+    def _connected(self, database: SharedDatabase) -> Iterator[None]:
+        self.database = database
+        with database.pools() as self.pools:
+            yield
+
+    def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
+        rows = PostgresStore(self.pools.vault, "vault", tenant=TENANT, agent=f"{type(self).__name__} {folder}")
+        return rows, DiskBlobs(folder / "bodies", SystemFiles())
+
+    def files(self, folder: Path) -> list[Path]:
+        """Flushed: what is in memory only would be overlooked."""
+        self.database.execute("checkpoint")
+        return [folder, self.database.server.folder]
+
+
+class TestSealedPostgresAndDisk(TestPostgresAndDisk):
+    key = new_sealer()
+
+    @pytest.fixture(autouse=True)
+    def _connected(self, database: SharedDatabase, request: pytest.FixtureRequest) -> Iterator[None]:
+        """The files of a server hold what other tests wrote to it in clear."""
+        with shared_database() if "purged" in request.node.name else nullcontext(database) as self.database:
+            with self.database.pools() as self.pools:
+                yield
+
+    def sealer(self) -> Sealer:
+        return self.key
