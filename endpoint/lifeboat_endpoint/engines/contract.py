@@ -21,6 +21,15 @@ class Figures(NamedTuple):
     bytes: int
 
 
+class BucketRows(Protocol):
+    """Buckets of limits that all processes share, by the clock of whoever keeps them. For many threads."""
+
+    def take(self, key: bytes, wanted: float, rate: float, burst: float) -> tuple[float, float]:
+        """Take up to `wanted` whole ones from a bucket that gets `rate` a second, `burst` at most: how many there were,
+        and the level that is left. Raises VaultError, soon."""
+        ...
+
+
 class TenantPlace(Protocol):
     """Where everything of one tenant is kept but its keys. Belongs to one thread; close it."""
 
@@ -103,6 +112,10 @@ class Engine(Protocol):
 
     def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
         """What was made before a moment for tenants that are not known; how many."""
+        ...
+
+    def buckets(self) -> BucketRows | None:
+        """None where processes of other machines keep nothing here."""
         ...
 
     def check_unmoved(self, *, changes: bool = False) -> None:

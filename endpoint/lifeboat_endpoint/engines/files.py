@@ -92,6 +92,9 @@ class FilesEngine:
     def check(self) -> None:
         self.control().row("select schema from control")
 
+    def buckets(self) -> None:
+        return None
+
     def checks(self) -> Mapping[str, Callable[[], None]]:
         return {"database": self.check}
 

@@ -21,7 +21,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines import shared_statements as sql
-from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.engines.contract import BucketRows, Figures
 from lifeboat_endpoint.service.tables import checked_tenant
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.store.objects import address
@@ -30,6 +30,7 @@ from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.claim import check_claim
 from lifeboat_endpoint.store.postgres import migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Vault
@@ -188,6 +189,9 @@ class SharedEngine:
     def check(self) -> None:
         for check in self.checks().values():
             check()
+
+    def buckets(self) -> BucketRows:
+        return PostgresBuckets(self.pools.work)
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
         return {

@@ -21,10 +21,11 @@ from lifeboat_endpoint.server.api import OPEN, Answer, Octets, Route
 from lifeboat_endpoint.server.bodies import Budget
 from lifeboat_endpoint.server.call import Call, Server
 from lifeboat_endpoint.server.lanes import Lane, Lanes
+from lifeboat_endpoint.server.limiting import FAILURES, TOKENS, limits_of
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.names import is_loopback
 from lifeboat_endpoint.server.problems import Refusal
-from lifeboat_endpoint.server.rates import Buckets
+from lifeboat_endpoint.server.rates import address_key
 from lifeboat_endpoint.server.sending import close, send_answer, size_of
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.token_secrets import id_of
@@ -45,8 +46,8 @@ class Handling:
         self.probes = Lanes("probes", 1, pace.lane_queue)
         self._bodies = Budget(pace.waiting_bytes)
         self._answers = Budget(pace.waiting_bytes)
-        self._tokens = Buckets(pace.token_rate, pace.token_burst)
-        self._failures = Buckets(pace.failure_rate, pace.failure_burst)
+        self._tokens = limits_of(server, TOKENS, pace.token_rate, pace.token_burst)
+        self._failures = limits_of(server, FAILURES, pace.failure_rate, pace.failure_burst)
 
     async def handle(self, route: Route, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         """Answer a request. Raises what a problem document is made of, before anything was sent."""
@@ -136,7 +137,7 @@ class Handling:
 
     def _denied(self, call: Call, error: RemoteDenied) -> None:
         """Failures are in the audit, but nobody fills it: who fails too often is asked to wait."""
-        after = self._failures.take(call.address, time.monotonic())
+        after = self._failures.take(address_key(call.address), time.monotonic())
         if after:
             raise Refusal(429, RemoteBusy("too many requests without a token that counts", retry_after=after))
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}

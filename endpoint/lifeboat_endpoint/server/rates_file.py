@@ -35,7 +35,8 @@ _PATIENCE = 0.05
 
 def make(path: Path) -> None:
     """An empty file of full size, before the processes start that share it. Raises OSError."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+    for folder in (path.parent.parent, path.parent):
+        folder.mkdir(mode=0o700, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -15,25 +15,18 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.engines.contract import BucketRows
 from lifeboat_endpoint.server.rates import Buckets
 
 SHARE = 1 / 64
 _MOST_KEYS = 10_000
 _AWAY = 1.0
-"""Seconds until rows that did not answer are asked again."""
+"""Seconds until rows that did not answer are asked again,"""
+_KEY_AWAY = 30.0
+"""and until a key is that was not to be had: that may take long."""
 _DIGEST_BYTES = 16
-
-
-class BucketRows(Protocol):
-    """Rows of buckets, as the database's clock sees them."""
-
-    def take(self, key: bytes, wanted: float, rate: float, burst: float) -> tuple[float, float]:
-        """Take up to `wanted` whole ones from a bucket: how many there were, and the level that is left. Raises
-        LifeboatError, soon."""
-        ...
 
 
 class SharedRates:
@@ -79,14 +72,23 @@ class SharedRates:
             wanted = 1 if self._asking[key] else self._ahead
             self._asking[key] += 1
         try:
-            digest = hashlib.blake2b(key.encode(), key=self._secret(), digest_size=_DIGEST_BYTES).digest()
-            given, level = self._rows.take(digest, wanted, self._rate, self._burst)
-        except LifeboatError:
-            self._away = now + _AWAY
-            return self._alone.take(key, now)
+            taken = self._taken(key, wanted, now)
         finally:
             self._asked_for(key)
-        return self._noted(key, given, level, now)
+        return self._alone.take(key, now) if taken is None else self._noted(key, *taken, now)
+
+    def _taken(self, key: str, wanted: float, now: float) -> tuple[float, float] | None:
+        """None where nobody answers."""
+        try:
+            digest = hashlib.blake2b(key.encode(), key=self._secret(), digest_size=_DIGEST_BYTES).digest()
+        except LifeboatError:
+            self._away = now + _KEY_AWAY
+            return None
+        try:
+            return self._rows.take(digest, wanted, self._rate, self._burst)
+        except LifeboatError:
+            self._away = now + _AWAY
+            return None
 
     def _asked_for(self, key: str) -> None:
         with self._guard:

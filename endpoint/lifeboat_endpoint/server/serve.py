@@ -30,7 +30,7 @@ from granian.log import LogLevels
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.errors import CannotServe, PortTaken
-from lifeboat_endpoint.server import logs, metrics, names
+from lifeboat_endpoint.server import limiting, logs, metrics, names
 from lifeboat_endpoint.server.app import make_app
 from lifeboat_endpoint.server.draining import Draining, Flag
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
@@ -83,7 +83,9 @@ def serve(wanted: Wanted, started: Callable[[Served], None]) -> None:
     public_url = _public_url(wanted, port)
     certificate = _certificate(wanted, public_url)
     served = Served(public_url, certificate.pin if certificate else "", wanted.host, port)
-    settings = ServerSettings(public_url, certificate.authority if certificate else b"", served.pin, wanted.pace)
+    limits = limiting.share(wanted.folder / RUN_FOLDER / "limits") if wanted.workers > 1 else None
+    authority = certificate.authority if certificate else b""
+    settings = ServerSettings(public_url, authority, served.pin, wanted.pace, limits=limits)
     metrics.share(wanted.folder / RUN_FOLDER / "metrics")
     server, draining = _server(wanted, port, certificate), Flag()
     server.signal_handler_interrupt = Draining(server.signal_handler_interrupt, wanted.drain, draining).signalled

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,5 @@ class ServerSettings:
     pace: Pace = field(default_factory=Pace)
     maintenance: bool = True
     """Whether one of the processes looks after the data, too."""
+    limits: Path | None = None
+    """The folder through which processes of this machine share their limits, None for one process."""

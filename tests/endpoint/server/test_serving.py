@@ -92,6 +92,19 @@ def test_several_processes_answer_as_one(endpoint: RunningEndpoint) -> None:
         assert 'lifeboat_requests_total{method="GET",route="/token",status="200"} 6.0' in client.get("/metrics").text
 
 
+def test_several_processes_have_one_limit(tmp_path: Path) -> None:
+    with running_endpoint(tmp_path, plain=True, workers=3) as running:
+        found, begun = [], time.monotonic()
+        for _ in range(40):
+            with running.client("lb_aaaaaaaa_" + "x" * 43) as client:
+                found.append(client.get("/token").status_code)
+        filled = 0.2 * (time.monotonic() - begun)
+        assert found[:20] == [401] * 20 and set(found[20:]) <= {401, 429}
+        assert found.count(401) <= 21 + filled
+        with running.client() as client:
+            assert client.get("/token").status_code == 200
+
+
 def tls(endpoint: RunningEndpoint, version: ssl.TLSVersion) -> str | None:
     context = ssl.create_default_context(cafile=str(endpoint.ca))
     context.minimum_version = context.maximum_version = version
