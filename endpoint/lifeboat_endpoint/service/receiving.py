@@ -125,13 +125,15 @@ class Receiving:
         sequence = reader.sequence
         base = reader.base_sequence if isinstance(reader, DeltaReader) else None
         with as_bundle():
-            head = vault.head()
+            with vault.snapshot():
+                head, epoch = vault.head(), vault.epoch
             if head is not None and is_head(sequence, head):
                 return Received(self._noted(row, vault, head, reader, sent), False)
-            check_fit(sequence, base, head, vault.epoch)
+            check_fit(sequence, base, head, epoch)
             writer = _check_proof(sequence, base, sent)
             self._held.learn(row, vault, reader.redactions, _user_of(sequence))
-            draft = _draft(vault, head, reader)
+            with vault.snapshot():
+                draft = _draft(vault, head, reader)
             reached(Step.ENDPOINT_CHECKED)
             made = self._accept(row.id, vault, sequence, base, draft, writer)
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -87,6 +88,11 @@ class VaultReading:
         """Raises KeyRevoked when the key was taken away since the vault was opened, OtherDataKey when the vault was put
         under another one: then it has to be opened again."""
         self._columns.check(self._metadata)
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """What is read inside is of one moment, and all of it costs a database elsewhere one transaction. Nothing can
+        be written inside."""
+        return self._metadata.snapshot()
 
     def close(self) -> None:
         self._metadata.close()
