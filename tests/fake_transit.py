@@ -50,10 +50,10 @@ class FakeTransit:
     answer: Callable[[BaseHTTPRequestHandler], None] | None = None
     operations: list[str] = field(default_factory=list)
 
-    def spec(self, key: str = "customer", **options: object) -> str:
+    def spec(self, name: str = "customer", /, **options: object) -> str:
         """Of a key here; `options` are more of the specification, with "_" for "-"."""
-        more = "&".join(f"{name.replace('_', '-')}={value}" for name, value in options.items())
-        return f"transit:{self.server.address}/{self.mount}/keys/{key}{'?' + more if more else ''}"
+        more = "&".join(f"{option.replace('_', '-')}={value}" for option, value in options.items())
+        return f"transit:{self.server.address}/{self.mount}/keys/{name}{'?' + more if more else ''}"
 
     def reply(self, handler: BaseHTTPRequestHandler) -> None:
         asked = self.server.asked[-1]

@@ -209,16 +209,18 @@ def hush(*names: str) -> None:
 
 
 def parts(spec: str, where: str, known: Collection[str]) -> Parts:
-    """`where` without its options, and these by name. Raises KeySourceRefused for one that is not `known`."""
+    """`where` without its options, and these by name. Raises KeySourceRefused for one that is not `known`, and does not
+    repeat it: it may be a secret that was put there."""
+    kind = spec.partition(":")[0]
     place, _, query = where.partition("?")
     try:
         pairs = parse_qsl(query, keep_blank_values=True, strict_parsing=True) if query else []
     except ValueError:
-        raise KeySourceRefused(f"{spec}: what follows the question mark is not name=value&name=value") from None
+        raise KeySourceRefused(f"{kind}: what follows the question mark is not name=value&name=value") from None
     options = dict(pairs)
     wrong = sorted({name for name, value in pairs if name not in known or not value})
     if wrong or len(options) != len(pairs):
-        raise KeySourceRefused(f"{spec}: options are {', '.join(sorted(known))}, each once and with a value")
+        raise KeySourceRefused(f"{kind}: options are {', '.join(sorted(known))}, each once and with a value")
     return place, options
 
 
@@ -239,7 +241,7 @@ def check_address(spec: str, url: str) -> None:
         found = urlsplit(url)
         host, is_plain, _ = found.hostname or "", found.scheme == "http", found.port
     except ValueError:
-        raise KeySourceRefused(f"{spec}: the address cannot be read") from None
+        raise KeySourceRefused("the address of the key source cannot be read") from None
     if found.username is not None or found.password is not None:
         raise KeySourceRefused("the address of a key source holds no name and no password")
     if not host or not (found.scheme == "https" or (is_plain and _is_loopback(host))):
