@@ -6,16 +6,17 @@ the whole answer, in which some stores repeat what was signed. Only the status a
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.objects.address import KEYS_COME_FROM, ObjectStore
 
+T = TypeVar("T")
 _STATUS = re.compile(r"status code: (\d{3})|status: (\d{3})")
 _CODE = re.compile(r"<Code>(\w{1,64})</Code>|\"code\": ?\"(\w{1,64})\"")
+_PROVIDER = "credential provider"
 _METADATA = re.compile(r"169\.254\.\d+\.\d+|metadata\.google\.internal|\[fd00:ec2::")
 
 _FULL = frozenset({"QuotaExceeded", "ServiceQuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "DiskFull"})
@@ -25,12 +26,13 @@ _LATER = frozenset({"SlowDown", "RequestTimeout", "ServerBusy", "OperationTimedO
 
 
 class Answer(NamedTuple):
-    """`status` of HTTP, 0 where there was no answer; `code` is the store's own word, "" where it said none."""
+    """`status` of HTTP, 0 where there was no answer; `code` is the store's own word, "" where it said none.
+    `certificate`: it was not the one of the store. `keyless`: the keys could not be had, and nothing was asked."""
 
     status: int
     code: str
     certificate: bool = False
-    identity: bool = False
+    keyless: bool = False
 
     @property
     def words(self) -> str:
@@ -41,18 +43,16 @@ class NoObject(Exception):
     """There is no object under this key."""
 
 
-@contextlib.contextmanager
-def translated(store: ObjectStore, doing: str) -> Iterator[None]:
-    """Errors of the library as those of the vault; a missing object as NoObject. `doing` is a word for people."""
+def asked(store: ObjectStore, doing: str, ask: Callable[[], T]) -> T:
+    """What `ask` gives. Errors of the library as those of the vault, a missing object as NoObject. `doing` is a word
+    for people."""
     from obstore.exceptions import BaseError
 
     try:
-        yield
+        return ask()
     except (BaseError, OSError, ValueError) as error:
         answer = answer_in(str(error))
         missing = isinstance(error, FileNotFoundError) and answer.code not in _NO_BUCKET
-    else:
-        return
     # outside of the handler: nothing of what the library wrote stays with the error as its context
     raise NoObject if missing else error_of(answer, store, doing)
 
@@ -60,11 +60,13 @@ def translated(store: ObjectStore, doing: str) -> Iterator[None]:
 def answer_in(text: str) -> Answer:
     """What the text of an error tells."""
     status, code = _STATUS.search(text), _CODE.search(text)
+    if _PROVIDER in text:
+        return Answer(401, "", keyless=True)
     return Answer(
         int(status[1] or status[2]) if status else 0,
         (code[1] or code[2]) if code else "",
-        certificate="certificate" in text and status is None,
-        identity=_METADATA.search(text) is not None,
+        certificate="invalidcertificate" in text.lower() and status is None,
+        keyless=_METADATA.search(text) is not None,
     )
 
 
@@ -74,8 +76,8 @@ def error_of(answer: Answer, store: ObjectStore, doing: str) -> errors.VaultErro
     if answer.certificate:
         said = f"{store}, {doing}: whoever answers there cannot prove to be it (its certificate)"
         return errors.VaultUnusable(said, fix="name the authority of its certificate as root_certificate")
-    if answer.identity:
-        said = f"{store}, {doing}: no keys are given, and the identity of this machine gives none"
+    if answer.keyless:
+        said = f"{store}, {doing}: there are no keys for it in the environment, in a file or by this machine's identity"
         kind = errors.VaultUnusable if 400 <= answer.status < 500 else errors.VaultBusy
         return kind(said, fix=KEYS_COME_FROM[store.scheme])
     if answer.code in _FULL or answer.status == 507:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import obstore
@@ -25,12 +26,16 @@ from lifeboat_endpoint.store.objects import credentials, failures
 from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
 from lifeboat_endpoint.store.objects.bucket import MARKER, Listed
 
+T = TypeVar("T")
 Library = S3Store | GCSStore | AzureStore
 
 PART = 8 << 20
 """Bytes: what is larger is written in parts of this size."""
 
 _PARTS_AT_ONCE = 3
+_AT_ONCE = 1.0
+"""Seconds."""
+
 _CHUNK = 1 << 20
 _PER_LISTING = 1000
 
@@ -46,53 +51,61 @@ class OpenedBucket:
         return f"OpenedBucket({self._place})"
 
     def put(self, key: str, data: bytes) -> None:
+        def write() -> None:
+            is_large = len(data) > PART
+            obstore.put(self._store, key, data, use_multipart=is_large, chunk_size=PART, max_concurrency=_PARTS_AT_ONCE)
+
         try:
-            with failures.translated(self._place, "writing"):
-                is_large = len(data) > PART
-                obstore.put(
-                    self._store, key, data, use_multipart=is_large, chunk_size=PART, max_concurrency=_PARTS_AT_ONCE
-                )
+            self._asked("writing", write)
             reached(Step.BLOB_COMPARED)
-            if self._sha256(key) == hashlib.sha256(data).digest():
+            if self._asked("reading back", lambda: self._sha256(key)) == hashlib.sha256(data).digest():
                 return
+            wrong = f"{self._place} gave back something else than what was written"
         except failures.NoObject:
-            raise errors.VaultBusy(f"{self._place} kept nothing of what it said it had written") from None
+            wrong = f"{self._place} kept nothing of what it said it had written"
         with contextlib.suppress(errors.VaultError):
             self.delete(key)
-        raise errors.VaultBusy(f"{self._place} gave back something else than what was written")
+        raise errors.VaultBusy(wrong)
 
     def _sha256(self, key: str) -> bytes:
         digest = hashlib.sha256()
-        with failures.translated(self._place, "reading back"):
-            for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
-                digest.update(chunk)
+        for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
+            digest.update(chunk)
         return digest.digest()
 
     def get(self, key: str) -> bytes:
         try:
-            with failures.translated(self._place, "reading"):
-                return bytes(obstore.get(self._store, key).bytes())
+            return self._asked("reading", lambda: bytes(obstore.get(self._store, key).bytes()))
         except failures.NoObject:
             raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
 
     def delete(self, key: str) -> None:
-        with contextlib.suppress(failures.NoObject), failures.translated(self._place, "deleting"):
+        def delete() -> None:
             obstore.delete(self._store, key)
+
+        begun = time.monotonic()
+        with contextlib.suppress(failures.NoObject):
+            try:
+                self._asked("deleting", delete)
+            except errors.VaultBusy:
+                # The library repeats no delete whose connection broke, and a store closes those that were idle.
+                if time.monotonic() - begun > _AT_ONCE:
+                    raise
+                self._asked("deleting", delete)
 
     def list(self, prefix: str) -> Iterator[Listed]:
         chunks = obstore.list(self._store, prefix, chunk_size=_PER_LISTING)
-        while True:
-            with failures.translated(self._place, "listing"):
-                chunk = next(chunks, None)
-            if chunk is None:
-                return
+        while (chunk := self._asked("listing", lambda: next(chunks, None))) is not None:
             for each in chunk:
                 yield Listed(each["path"], each["size"], each["last_modified"])
 
     def check(self) -> None:
         """By reading the marker: who may not list still learns that an object is missing."""
-        with contextlib.suppress(failures.NoObject), failures.translated(self._place, "asking"):
-            obstore.get(self._store, MARKER).bytes()
+        with contextlib.suppress(failures.NoObject):
+            self._asked("asking", lambda: obstore.get(self._store, MARKER).bytes())
+
+    def _asked(self, doing: str, ask: Callable[[], T]) -> T:
+        return failures.asked(self._place, doing, ask)
 
 
 def opened(place: ObjectStore, waits: Waits) -> OpenedBucket:

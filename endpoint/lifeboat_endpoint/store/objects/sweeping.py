@@ -20,6 +20,9 @@ MOST = 100_000
 _FEW = 100
 _SHARE = 0.5
 
+Named = Callable[[Sequence[str]], Collection[str]]
+"""Which of these keys rows name."""
+
 
 class Swept(NamedTuple):
     """`seen` objects that are old enough, `removed` of them, of `bytes` together."""
@@ -31,7 +34,7 @@ class Swept(NamedTuple):
 
 def sweep_bucket(
     bucket: Bucket,
-    named: Callable[[Sequence[str]], Collection[str]],
+    named: Named,
     *,
     prefix: str,
     before: datetime,

@@ -1,0 +1,307 @@
+"""A proxy in front of an S3 server that fails, stalls, lies, damages what it hands on, and lists late.
+
+Requests go on as they came, with their Host: what was signed stays valid.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.etree import ElementTree
+
+_WAIT = 60.0
+_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
+_XML = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+class Asked(NamedTuple):
+    """One request. `key` is that of the object with its prefix, "" for the bucket; `headers` have lower-case names."""
+
+    method: str
+    path: str
+    key: str
+    query: dict[str, list[str]]
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def is_listing(self) -> bool:
+        return self.method == "GET" and not self.key
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+Fault = Callable[["Handler", Asked], "Answer | None"]
+"""What happens instead of a request, or to it. None: an answer was given, or there is none."""
+
+
+@dataclass
+class Planned:
+    """`left` times, for requests that `concerns` says yes to."""
+
+    fault: Fault
+    concerns: Callable[[Asked], bool]
+    left: int
+
+
+@dataclass
+class ObjectFaults:
+    """`address` takes the place of the server's. Faults are planned with `plan`, and `asked` is all that came."""
+
+    address: str
+    behind: tuple[str, int]
+    asked: list[Asked] = field(default_factory=list)
+    late: float = 0.0
+    """Seconds by which listings are behind."""
+    over: threading.Event = field(default_factory=threading.Event)
+    _planned: list[Planned] = field(default_factory=list)
+    _written: list[tuple[float, str, int]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def plan(
+        self, fault: Fault, *, methods: Sequence[str] = (), key: str = "", times: int = 1 << 30, skip: int = 0
+    ) -> None:
+        """From now on: for these methods (all), for keys that hold this text, `times` times, after `skip` requests."""
+
+        def concerns(asked: Asked) -> bool:
+            return (not methods or asked.method in methods) and key in asked.key
+
+        if skip:
+            self._planned.append(Planned(hand_on, concerns, skip))
+        self._planned.append(Planned(fault, concerns, times))
+
+    def heal(self) -> None:
+        """No faults any more."""
+        with self._lock:
+            self._planned.clear()
+            self.late = 0.0
+
+    def fault_for(self, asked: Asked) -> Fault:
+        with self._lock:
+            self.asked.append(asked)
+            for each in self._planned:
+                if each.left > 0 and each.concerns(asked):
+                    each.left -= 1
+                    return each.fault
+        return hand_on
+
+    def note(self, asked: Asked) -> None:
+        """Remember what was written and deleted, for listings that are late."""
+        if asked.method in ("PUT", "DELETE", "POST") and asked.key:
+            size = len(asked.body) if asked.method == "PUT" else -1
+            with self._lock:
+                self._written.append((time.monotonic(), asked.key, size))
+
+    def as_before(self, listing: bytes) -> bytes:
+        """A listing without what was written in the last `late` seconds, and with what was deleted in them."""
+        since = time.monotonic() - self.late
+        with self._lock:
+            recent = {key: size for moment, key, size in self._written if moment >= since}
+            older = {key: size for moment, key, size in self._written if moment < since}
+        ElementTree.register_namespace("", _XML)
+        root = ElementTree.fromstring(listing)
+        found = root.findall(f"{{{_XML}}}Contents")
+        for each in found:
+            if each.findtext(f"{{{_XML}}}Key") in recent.keys() - older.keys():
+                root.remove(each)
+        listed = {each.findtext(f"{{{_XML}}}Key") for each in found}
+        for key in recent.keys() - listed:
+            if recent[key] < 0 <= older.get(key, -1):
+                _add(root, key, older[key])
+        return b'<?xml version="1.0" encoding="UTF-8"?>' + ElementTree.tostring(root)
+
+
+def _add(root: ElementTree.Element, key: str, size: int) -> None:
+    item = ElementTree.SubElement(root, f"{{{_XML}}}Contents")
+    digest = hashlib.md5(key.encode()).hexdigest()
+    fields = {"Key": key, "LastModified": "2026-01-01T00:00:00.000Z", "ETag": f'"{digest}"', "Size": str(size)}
+    for name, text in fields.items():
+        ElementTree.SubElement(item, f"{{{_XML}}}{name}").text = text
+
+
+# Faults ---------------------------------------------------------------------------------------------------------------
+
+
+def hand_on(handler: Handler, asked: Asked) -> Answer | None:
+    """No fault."""
+    return handler.behind(asked)
+
+
+def status(code: int, word: str = "InternalError") -> Fault:
+    """An answer of the store itself, which did nothing."""
+    body = f"<?xml version='1.0' encoding='UTF-8'?>\n<Error><Code>{word}</Code><Message>no</Message></Error>".encode()
+    return lambda handler, asked: Answer(code, [("Content-Type", "application/xml")], body)
+
+
+def done_but(fault: Fault) -> Fault:
+    """The store does it, and then the fault comes."""
+
+    def after(handler: Handler, asked: Asked) -> Answer | None:
+        handler.behind(asked)
+        return fault(handler, asked)
+
+    return after
+
+
+def reset(handler: Handler, asked: Asked) -> None:
+    """The connection breaks."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    handler.close_connection = True
+    with suppress(OSError):
+        handler.connection.close()
+
+
+def stall(handler: Handler, asked: Asked) -> None:
+    """No answer ever comes, and the connection stays open."""
+    handler.faults.over.wait(_WAIT)
+    handler.close_connection = True
+
+
+def slow(seconds: float) -> Fault:
+    """The answer comes late."""
+
+    def wait(handler: Handler, asked: Asked) -> Answer | None:
+        handler.faults.over.wait(seconds)
+        return handler.behind(asked)
+
+    return wait
+
+
+def trickle(handler: Handler, asked: Asked) -> None:
+    """The body comes byte by byte, and never whole."""
+    answer = handler.behind(asked)
+    handler.begin(answer, len(answer.body))
+    for place in range(len(answer.body)):
+        if handler.faults.over.wait(0.1):
+            break
+        handler.wfile.write(answer.body[place : place + 1])
+    handler.close_connection = True
+
+
+def truncate(handler: Handler, asked: Asked) -> None:
+    """Half of the body comes, and the connection ends."""
+    answer = handler.behind(asked)
+    handler.begin(answer, len(answer.body))
+    handler.wfile.write(answer.body[: len(answer.body) // 2])
+    handler.close_connection = True
+
+
+def shorten(handler: Handler, asked: Asked) -> Answer:
+    """Half of the body comes, as if it were all."""
+    answer = handler.behind(asked)
+    return answer._replace(body=answer.body[: len(answer.body) // 2])
+
+
+def flip(handler: Handler, asked: Asked) -> Answer:
+    """One bit of the body is another."""
+    answer = handler.behind(asked)
+    middle = len(answer.body) // 2
+    body = answer.body[:middle] + bytes([answer.body[middle] ^ 1]) + answer.body[middle + 1 :] if answer.body else b""
+    return answer._replace(body=body)
+
+
+def forget(handler: Handler, asked: Asked) -> Answer:
+    """200 to a write, of which nothing is kept."""
+    return Answer(200, [("ETag", f'"{hashlib.md5(asked.body).hexdigest()}"')], b"")
+
+
+# The proxy ------------------------------------------------------------------------------------------------------------
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = _WAIT
+    faults: ObjectFaults
+
+    def _serve(self) -> None:
+        asked = self._asked()
+        answer = self.faults.fault_for(asked)(self, asked)
+        if answer is not None:
+            self.begin(answer, len(answer.body))
+            if asked.method != "HEAD":
+                self.wfile.write(answer.body)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _serve
+
+    def _asked(self) -> Asked:
+        parts = urlsplit(self.path)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        body = self.rfile.read(int(headers.get("content-length", "0")))
+        _, _, key = unquote(parts.path).lstrip("/").partition("/")
+        return Asked(self.command, self.path, key, parse_qs(parts.query, keep_blank_values=True), headers, body)
+
+    def behind(self, asked: Asked) -> Answer:
+        """What the server says."""
+        connection = http.client.HTTPConnection(*self.faults.behind, timeout=_WAIT)
+        try:
+            connection.putrequest(asked.method, asked.path, skip_host=True, skip_accept_encoding=True)
+            for name, value in self.headers.items():
+                if name.lower() != "connection":
+                    connection.putheader(name, value)
+            connection.endheaders(asked.body)
+            got = connection.getresponse()
+            answer = Answer(got.status, [pair for pair in got.getheaders() if pair[0].lower() not in _HOP], got.read())
+            if asked.method == "HEAD":
+                answer.headers.append(("Content-Length", got.getheader("Content-Length", "0")))
+        finally:
+            connection.close()
+        self.faults.note(asked)
+        if asked.is_listing and answer.status == 200 and self.faults.late:
+            return answer._replace(body=self.faults.as_before(answer.body))
+        return answer
+
+    def begin(self, answer: Answer, length: int) -> None:
+        self.send_response_only(answer.status)
+        for name, value in answer.headers:
+            self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(length))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Who was left in the middle is not surprised."""
+
+
+@contextmanager
+def in_front_of(address: str, *, tls: ssl.SSLContext | None = None) -> Iterator[ObjectFaults]:
+    """A proxy on a free port of 127.0.0.1, with `tls` one that speaks HTTPS; for clients of any process."""
+    where = urlsplit(address)
+    assert where.hostname is not None and where.port is not None
+    server = _Server(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    scheme = "https" if tls else "http"
+    faults = ObjectFaults(f"{scheme}://127.0.0.1:{server.server_address[1]}", (where.hostname, where.port))
+    server.RequestHandlerClass = type("Bound", (Handler,), {"faults": faults})
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield faults
+    finally:
+        faults.over.set()
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
