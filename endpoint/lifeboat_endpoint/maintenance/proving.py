@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.at_rest.key_sources import registry, service
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance.care import nothing, told
 from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Verification
 
+_CONTROL, _TENANT = "control", "tenant"
+"""What a finding calls the tables, whichever database has them."""
 _READABLE_BY_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -58,6 +60,7 @@ def prove(endpoint: Endpoint, tenants: Sequence[Tenant]) -> Proof:
     """The endpoint itself, and every blob of every agent of these tenants."""
     proof = Proof()
     _prove_folder(endpoint, proof)
+    _prove_source(endpoint, proof, is_asked=any(tenant.key_source is None for tenant in tenants))
     _prove_control(endpoint, proof)
     for tenant in tenants:
         _Tenant(endpoint, tenant, proof).prove()
@@ -75,16 +78,27 @@ def _prove_folder(endpoint: Endpoint, proof: Proof) -> None:
     folder = endpoint.folder
     if os.name == "posix" and endpoint.files.lstat(folder).st_mode & _READABLE_BY_OTHERS:
         proof.found("folder", f"others can read {folder}: chmod 700 {folder}")
+
+
+def _prove_source(endpoint: Endpoint, proof: Proof, *, is_asked: bool) -> None:
+    """Where the endpoint's own key lies, and that it wraps and unwraps, unless a tenant's keys show it (`is_asked`)."""
+    spec = endpoint.settings.key_source
     try:
-        registry.key_source(endpoint.settings.key_source, outside=folder)
-    except errors.KeySourceRefused as error:
-        proof.found("key", error.message, subject=endpoint.settings.key_source)
+        source = registry.key_source(spec, outside=endpoint.folder)
+        if not is_asked:
+            service.check(source)
+    except (errors.KeySourceRefused, errors.KeySourceAway) as error:
+        proof.found("key", _with_fix(error), subject=spec)
+
+
+def _with_fix(error: LifeboatError) -> str:
+    return f"{told(error)}: {error.fix}" if error.fix else told(error)
 
 
 def _prove_control(endpoint: Endpoint, proof: Proof) -> None:
     try:
         for problem in endpoint.control.problems():
-            proof.found("database", problem, subject="control.db")
+            proof.found("database", problem, subject=_CONTROL)
         broken = endpoint.control.check_audit()
     except errors.VaultError as error:
         proof.found("audit", f"the audit cannot be read: {error.message}")
@@ -99,9 +113,7 @@ def _prove_control(endpoint: Endpoint, proof: Proof) -> None:
 class _Tenant:
     """One tenant of one proof."""
 
-    def __init__(
-        self, endpoint: Endpoint, tenant: Tenant, proof: Proof, step: Callable[[], None] = nothing
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, tenant: Tenant, proof: Proof, step: Callable[[], None] = nothing) -> None:
         self._endpoint = endpoint
         self._tenant = tenant
         self._proof = proof
@@ -125,7 +137,7 @@ class _Tenant:
     def _prove_agents(self) -> None:
         space = self._endpoint.space(self._tenant.id)
         for problem in space.problems():
-            self._found("database", problem, subject="tenant.db")
+            self._found("database", problem, subject=_TENANT)
         for agent_id in space.agent_ids():
             self._step()
             with self._finding("tenant", agent_id):
@@ -160,7 +172,7 @@ class _Tenant:
         """What cannot be looked at is a finding."""
         try:
             yield
-        except (errors.KeyRevoked, errors.KeySourceRefused) as error:
-            self._found("key", told(error), agent=agent)
+        except (errors.KeyRevoked, errors.KeySourceRefused, errors.KeySourceAway) as error:
+            self._found("key", _with_fix(error), agent=agent)
         except LifeboatError as error:
             self._found(kind, told(error), agent=agent)

@@ -38,6 +38,10 @@ class SealedFile:
     age: float
 
 
+class _KeyChanged(errors.VaultBusy):
+    """Nothing was written: unlike after a commit that never answered, the body is nobody's."""
+
+
 class SealedFiles:
     """Sealed files of one tenant. Every method raises UnknownThere for an agent that is not there, RemoteRefused for
     one that is not kept sealed. Belongs to one thread."""
@@ -75,19 +79,23 @@ class SealedFiles:
             self._refuse_other(agent_id, name, data)
             return
         self._check_room(len(data))
+        key_id = self._keys.sealer(agent_id).key_id
         body = self._bodies.put(agent_id, data)
         try:
-            if not self._named(agent_id, name, len(data), body):
+            if not self._named(agent_id, name, len(data), body, key_id):
                 self._refuse_other(agent_id, name, data)
-        except (errors.UnknownThere, errors.AgentErased):
+        except (errors.UnknownThere, errors.AgentErased, _KeyChanged):
             self._bodies.remove(body)
             raise
 
-    def _named(self, agent_id: str, name: str, size: int, body: str) -> bool:
+    def _named(self, agent_id: str, name: str, size: int, body: str, key_id: str) -> bool:
         """Whether a body has this name from now on. Whoever put the same name meanwhile was first: the body is an
-        orphan then, and swept. Raises UnknownThere, AgentErased when the agent went meanwhile."""
+        orphan then, and swept. Raises UnknownThere, AgentErased when the agent went meanwhile, VaultBusy when its key
+        did: whoever seals all that has a name anew did not see this body, and destroys the key."""
         with self._metadata.transaction():
             self._check_agent(agent_id)
+            if self._keys.sealer(agent_id).key_id != key_id:
+                raise _KeyChanged("the data keys changed meanwhile")
             if self._row(agent_id, name) is not None:
                 return False
             self._metadata.execute(sql.ADD_FILE, (agent_id, name, size, body, self._now()))
@@ -100,7 +108,13 @@ class SealedFiles:
         row = self._row(agent_id, name)
         if row is None:
             raise errors.UnknownThere(f"there is no file {name!r}")
-        return self._bodies.read(agent_id, row[1])
+        try:
+            return self._bodies.read(agent_id, row[1])
+        except errors.VaultDamaged:
+            now = self._row(agent_id, name)  # it may have been sealed anew a moment ago, into another body
+            if now is None or now == row:
+                raise
+            return self._bodies.read(agent_id, now[1])
 
     @as_remote()
     def remove(self, agent_id: str, name: str) -> None:
@@ -137,9 +151,9 @@ class SealedFiles:
         if known is None or len(data) > known[0]:  # whoever makes room replaces the head by a smaller one first
             self._check_room(len(data))
         tag = hashlib.sha256(data).hexdigest()
-        sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
         with self._metadata.transaction():
             self._check_agent(agent_id)
+            sealed = self._keys.sealer(agent_id).seal(_HEAD, data)
             row = self._metadata.row(sql.HEAD_TAG, (agent_id,))
             if (None if row is None else row[0]) != expected:
                 raise errors.HeadMoved("the head was replaced meanwhile")
