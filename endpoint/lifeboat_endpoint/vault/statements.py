@@ -73,11 +73,12 @@ FILES = "select file from object where file is not null"
 _ENTRY = """select e.path, e.meta, o.leaf, o.salt, o.size, o.sha256, o.id,
     o.body is not null or o.file is not null from entry e join object o on o.id = e.object"""
 _ALIVE = "first <= ? and (last is null or last > ?)"
-# Of one path or record only the newest row can be alive: nothing here walks through all that it ever was.
+# Of one path or record only the newest row can be alive: nothing here walks through all that it ever was. `>=`, where
+# none is larger: with `=` a planner might look among all that began with that sequence.
 LIVE_ENTRY = """select e.object, e.meta, o.leaf from entry e join object o on o.id = e.object
-    where e.path = ? and e.first = (select max(first) from entry where path = ?) and e.last is null"""
+    where e.path = ? and e.first >= (select max(first) from entry where path = ?) and e.last is null"""
 END_ENTRY = """update entry set last = ?
-    where path = ? and first = (select max(first) from entry where path = ?) and last is null"""
+    where path = ? and first >= (select max(first) from entry where path = ?) and last is null"""
 ADD_ENTRY = "insert into entry(path, object, meta, bucket, first) values (?, ?, ?, ?, ?)"
 ENTRIES = f"{_ENTRY} where {_ALIVE} order by path"
 ENTRIES_FROM = f"{_ENTRY} where path >= ? and {_ALIVE} order by path"
@@ -98,7 +99,7 @@ ANY_RECORD = "select 1 from record limit 1"
 HAS_RECORD = "select 1 from record where id = ? limit 1"
 END_POSITION = "select coalesce(max(position) + 1, 0) from record where partition = ?"
 END_RECORD = """update record set last = ?
-    where id = ? and first = (select max(first) from record where id = ?) and last is null"""
+    where id = ? and first >= (select max(first) from record where id = ?) and last is null"""
 ADD_RECORD = """insert into record(id, partition, position, object, bucket, content_key, first)
     values (?, ?, ?, ?, ?, ?, ?)"""
 # A record whose line is not here is gone.

@@ -49,9 +49,10 @@ class TestSealedPostgresAndDisk(TestPostgresAndDisk):
     @pytest.fixture(autouse=True)
     def _connected(self, database: SharedDatabase, request: pytest.FixtureRequest) -> Iterator[None]:
         """The files of a server hold what other tests wrote to it in clear."""
-        with shared_database() if "purged" in request.node.name else nullcontext(database) as self.database:
-            with self.database.pools() as self.pools:
-                yield
+        is_alone = "purged" in request.node.name
+        with shared_database() if is_alone else nullcontext(database) as made, made.pools() as self.pools:
+            self.database = made
+            yield
 
     def sealer(self) -> Sealer:
         return self.key

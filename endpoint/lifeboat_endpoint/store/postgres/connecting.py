@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
 from lifeboat_endpoint.store.postgres.values import adapters
@@ -194,9 +195,28 @@ class Pools:
         except psycopg.Error as error:
             raise failures.translated(error) from None
 
+    def counted(self) -> dict[str, Connections]:
+        """How many connections there are of each kind, for figures."""
+        return {kind: _counted(pool) for kind, pool in self._all().items()}
+
     def close(self) -> None:
-        for pool in (self.vault, self.tenant, self.control, self.bodies, self.work):
+        for pool in self._all().values():
             pool.close(timeout=CONNECT_SECONDS)
+
+    def _all(self) -> dict[str, Pool]:
+        return {
+            "vault": self.vault,
+            "tenant": self.tenant,
+            "control": self.control,
+            "bodies": self.bodies,
+            "work": self.work,
+        }
+
+
+def _counted(pool: Pool) -> Connections:
+    found = pool.get_stats()
+    idle = found.get("pool_available", 0)
+    return Connections(max(0, found.get("pool_size", 0) - idle), idle, found.get("requests_waiting", 0))
 
 
 def _pool(database: Database, kind: str, connections: int) -> Pool:
