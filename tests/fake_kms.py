@@ -47,8 +47,8 @@ class FakeKms:
         more = "".join(f"&{name}={value}" for name, value in options.items())
         return f"aws-kms:{key or arn()}?endpoint={self.server.address}{more}"
 
-    def reply(self, handler: BaseHTTPRequestHandler) -> None:
-        asked = self.server.asked[-1]
+    def reply(self, handler: Any) -> None:
+        asked: Asked = handler.question
         operation = asked.headers["X-Amz-Target"].removeprefix("TrentService.")
         self.operations.append(operation)
         if self.answer is not None:

@@ -55,8 +55,8 @@ class FakeTransit:
         more = "&".join(f"{option.replace('_', '-')}={value}" for option, value in options.items())
         return f"transit:{self.server.address}/{self.mount}/keys/{name}{'?' + more if more else ''}"
 
-    def reply(self, handler: BaseHTTPRequestHandler) -> None:
-        asked = self.server.asked[-1]
+    def reply(self, handler: Any) -> None:
+        asked: Asked = handler.question
         self.operations.append(asked.path.rpartition("/")[0].rpartition("/")[2])
         if self.answer is not None:
             return self.answer(handler)

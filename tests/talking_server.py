@@ -23,6 +23,7 @@ class Asked:
 
 
 Reply = Callable[[BaseHTTPRequestHandler], None]
+"""It finds the request as `question` of the handler; others may be under way."""
 
 
 def status(code: int, body: bytes = b"", **headers: str) -> Reply:
@@ -79,7 +80,8 @@ def talking_server(tls: ssl.SSLContext | None = None) -> Iterator[TalkingServer]
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            made.asked.append(Asked(self.command, self.path, self.headers, body))
+            self.question = Asked(self.command, self.path, self.headers, body)
+            made.asked.append(self.question)
             reply = made.replies.pop(0) if len(made.replies) > 1 else made.replies[0]
             try:
                 reply(self)

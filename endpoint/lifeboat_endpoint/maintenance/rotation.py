@@ -11,7 +11,7 @@ from lifeboat_alf.seams.files import write_atomic
 from lifeboat_endpoint import settings
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked
+from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway
 from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.tenancy.rows import Tenant
 
@@ -29,7 +29,7 @@ class Rotated:
 def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rotated:
     """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
     is none. Workers, where there are any, are asked to encrypt anew what is kept. Raises KeyRevoked where the present
-    source does not give its key, KeySourceRefused."""
+    source does not give its key, KeySourceRefused, KeySourceAway."""
     keys = endpoint.keys(tenant.id)
     if source is not None:
         registry.make_key(source, outside=endpoint.folder)
@@ -43,13 +43,14 @@ def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rot
 def rotate_all(
     endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None = None
 ) -> tuple[list[Rotated], list[str]]:
-    """The same for each, and sentences about those whose key was taken away: they keep nobody else from new keys."""
+    """The same for each, and sentences about those whose key was taken away or is out of reach: they keep nobody else
+    from new keys."""
     done: list[Rotated] = []
     problems: list[str] = []
     for tenant in tenants:
         try:
             done.append(rotate(endpoint, tenant, source))
-        except KeyRevoked as error:
+        except (KeyRevoked, KeySourceAway) as error:
             problems.append(f"{tenant.name}: {error.message}")
     return done, problems
 

@@ -20,6 +20,7 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
@@ -182,7 +183,7 @@ def one_of(spec: str, make: Callable[[], ServiceKey]) -> ServiceKey:
     return found if found is not None else _OPEN.setdefault(key, make())
 
 
-def check(source: ServiceKey) -> None:
+def check(source: KeySource) -> None:
     """Whether it wraps and unwraps. Raises KeySourceRefused, KeySourceAway."""
     trial = os.urandom(32)
     try:
