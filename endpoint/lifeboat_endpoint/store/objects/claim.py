@@ -20,6 +20,18 @@ def claim(bucket: Bucket, endpoint_id: str) -> None:
     _refuse_other(found, endpoint_id)
 
 
+def hand_over(bucket: Bucket, *, before: str, after: str) -> None:
+    """What was prepared for one endpoint, or is nobody's, is another's from now on. Raises EndpointSettings where it is
+    a third one's."""
+    found = owner(bucket)
+    if found == after:
+        return
+    if found is not None:
+        _refuse_other(found, before)
+    bucket.put(MARKER, codec.encode_pretty({"kind": KIND, "endpoint": after}) + b"\n")
+    _refuse_other(owner(bucket), after)
+
+
 def check_claim(bucket: Bucket, endpoint_id: str) -> None:
     """Raises EndpointSettings unless the place is this endpoint's."""
     _refuse_other(owner(bucket), endpoint_id)

@@ -1,0 +1,129 @@
+"""Who is served, and the audit: copied while tokens still come and go, and for the last time while nobody can change
+them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.endpoint import SIGNING
+from lifeboat_endpoint.engines.leaving import Leaving
+from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
+from lifeboat_endpoint.migration import tables
+from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, Table
+from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.tenancy import statements as sql
+from lifeboat_endpoint.vault import audit
+
+MARK = "carried "
+"""How notes begin that say what was carried since when."""
+_MARKS = f"select name, value from note where name like '{MARK}%'"
+_DROP_MARKS = f"delete from note where name like '{MARK}%'"
+_OWN = f"name like '{MARK}%' or name = '{SIGNING}'"
+"""Notes that only the target has."""
+_NOTES = f"select name, value from note where not ({_OWN})"
+_DROP_NOTES = f"delete from note where not ({_OWN})"
+_CREATED = "select created_at from control"
+_SET_CREATED = "update control set created_at = ?"
+_AUDIT_FROM = f"select {', '.join(AUDIT.columns)} from audit where number > ? order by number"
+_MOVED = "endpoint.moved"
+
+
+class Marks:
+    """What was carried and compared since the endpoint takes nothing new, so that nobody does it twice."""
+
+    def __init__(self, rows: MetadataStore, since: datetime) -> None:
+        self._value = json.dumps(since.isoformat())
+        self._known = {name for name, value in rows.rows(_MARKS) if value == self._value}
+
+    def has(self, what: str) -> bool:
+        return MARK + what in self._known
+
+    def set(self, rows: MetadataStore, what: str) -> None:
+        with rows.transaction():
+            rows.execute(sql.DROP_NOTE, (MARK + what,))
+            rows.execute(sql.ADD_NOTE, (MARK + what, self._value))
+
+
+def finish(source: MetadataStore, target: MetadataStore, endpoint_id: str, leaving: Leaving, now: datetime) -> None:
+    """Tenants, tokens, notes and the audit as they are, twice: the second time is short, and nobody writes to the
+    source meanwhile. Then the old endpoint serves nobody, and after that the new one may be served. Again is no error.
+    Raises VaultDamaged where the copy is not the same."""
+    with source.snapshot(), target.transaction():
+        if _is_finished(target, endpoint_id):
+            return
+        _carry(source, target)
+    reached(Step.ENDPOINT_MIGRATE_CONTROL)
+    with source.transaction(), target.transaction():
+        if _is_finished(target, endpoint_id):
+            return
+        _carry(source, target)
+        _check_same(source, target)
+        number = audit.ends(target)[1]
+        audit.append(target, now, _MOVED, "", {"rows": number})
+        target.execute(_DROP_MARKS)
+        target.execute(SET_ENDPOINT, (endpoint_id,))
+        reached(Step.ENDPOINT_MIGRATE_LEAVING)
+        leaving.finish()
+        reached(Step.ENDPOINT_MIGRATE_LEFT)
+    reached(Step.ENDPOINT_MIGRATE_DONE)
+
+
+def _is_finished(target: MetadataStore, endpoint_id: str) -> bool:
+    """What was committed without an answer was committed all the same."""
+    return target.row(ENDPOINT) == (endpoint_id,)
+
+
+def _carry(source: MetadataStore, target: MetadataStore) -> None:
+    created = source.row(_CREATED)
+    target.execute(_SET_CREATED, created or ("",))
+    tenant, token = CONTROL
+    news, gone = _changes(source, target, tenant), _changes(source, target, token)
+    target.execute_many("delete from token where id = ?", gone.dropped)
+    target.execute_many("delete from tenant where id = ?", news.dropped)
+    target.execute_many(_upsert(tenant), news.added)
+    target.execute_many(_upsert(token), gone.added)
+    target.execute(_DROP_NOTES)
+    target.execute_many(sql.ADD_NOTE, source.rows(_NOTES))
+    _carry_audit(source, target)
+
+
+class _Changes:
+    def __init__(self, added: list[Any], dropped: list[Any]) -> None:
+        self.added = added
+        self.dropped = dropped
+
+
+def _changes(source: MetadataStore, target: MetadataStore, table: Table) -> _Changes:
+    """What differs, by id, which is the first column."""
+    chosen = f"select {', '.join(table.columns)} from {table.name}"
+    wanted = {row[0]: tuple(row) for row in source.rows(chosen)}
+    found = {row[0]: tuple(row) for row in target.rows(chosen)}
+    added = [row for key, row in wanted.items() if found.get(key) != row]
+    return _Changes(added, [(key,) for key in found if key not in wanted])
+
+
+def _upsert(table: Table) -> str:
+    """Spelled so that each row stays one statement."""
+    sets = ", ".join(f"{name} = excluded.{name}" for name in table.columns[1:])
+    return f"{tables.insert(table)} on conflict (id) do update set {sets}"
+
+
+def _carry_audit(source: MetadataStore, target: MetadataStore) -> None:
+    """What came since the newest row that is there. Where the source was trimmed meanwhile, or holds another row of
+    that number, all of it anew."""
+    first, last, digest = audit.ends(target)
+    kept = source.row("select hash from audit where number = ?", (last,))
+    if last and (kept is None or bytes(kept[0]).hex() != digest or audit.ends(source)[0] != first):
+        target.execute("delete from audit")
+        last = 0
+    target.execute_many(tables.insert(AUDIT), source.rows(_AUDIT_FROM, (last,)))
+
+
+def _check_same(source: MetadataStore, target: MetadataStore) -> None:
+    for table in (*CONTROL, AUDIT):
+        if tables.fingerprint(source, table) != tables.fingerprint(target, table):
+            raise errors.VaultDamaged(f"the copy of the table {table.name} of the endpoint is not the same")

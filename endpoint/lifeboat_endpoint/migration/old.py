@@ -1,0 +1,88 @@
+"""What is kept in the data folder of an endpoint, as it lies there. Nothing here writes to it but what brings older
+tables up to this program."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
+from lifeboat_endpoint.engines.files import AGENTS, TENANTS
+from lifeboat_endpoint.migration.tables import with_hashes
+from lifeboat_endpoint.service import bodies, schema
+from lifeboat_endpoint.service.tables import FILE as TABLES
+from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.migrations import STEPS, Steps, migrate
+from lifeboat_endpoint.store.schema import TABLES as VAULT_TABLES
+from lifeboat_endpoint.store.schema import VERSION as VAULT_VERSION
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.tenancy import schema as control_schema
+from lifeboat_endpoint.tenancy.control_file import CONTROL
+from lifeboat_endpoint.vault.vault import BODIES
+from lifeboat_endpoint.vault.vault import FILE as VAULT
+
+
+class OldFolder:
+    """For many threads; each store that it gives belongs to the caller, who closes it."""
+
+    def __init__(self, folder: Path, *, files: FileOperations, clock: Clock) -> None:
+        self.folder = folder
+        self._files = files
+        self._clock = clock
+
+    def control(self) -> SqliteStore:
+        """Raises VaultMissing, VaultDamaged."""
+        return self._opened(self.folder / CONTROL, control_schema.TABLES, control_schema.STEPS, "control")
+
+    @contextlib.contextmanager
+    def tenant(self, tenant_id: str) -> Iterator[SqliteStore]:
+        """The tables of a tenant at one moment: what was being changed when the endpoint began to take nothing new has
+        ended before. Raises VaultMissing, VaultDamaged."""
+        with self._moment(self._tenant(tenant_id) / TABLES, schema.TABLES, schema.STEPS, "tenant") as store:
+            yield store
+
+    @contextlib.contextmanager
+    def vault(self, tenant_id: str, agent_id: str) -> Iterator[SqliteStore]:
+        """The same of a vault."""
+        with self._moment(self._vault(tenant_id, agent_id) / VAULT, VAULT_TABLES, STEPS, "vault") as store:
+            yield store
+
+    def tenant_body(self, tenant_id: str, name: str) -> bytes:
+        """Raises VaultDamaged where it is not there."""
+        return DiskBlobs(self._tenant(tenant_id) / bodies.FOLDER, self._files).read(name)
+
+    def vault_body(self, tenant_id: str, agent_id: str, name: str) -> bytes:
+        return DiskBlobs(self._vault(tenant_id, agent_id) / BODIES, self._files).read(name)
+
+    def key_document(self, tenant_id: str) -> bytes:
+        """After whoever was changing it is done. Raises VaultMissing, VaultBusy."""
+        documents = FolderKeyDocuments(self._tenant(tenant_id), self._files)
+        with documents.changing():
+            return documents.read()
+
+    def _tenant(self, tenant_id: str) -> Path:
+        return self.folder / TENANTS / tenant_id
+
+    def _vault(self, tenant_id: str, agent_id: str) -> Path:
+        return self._tenant(tenant_id) / AGENTS / agent_id
+
+    @contextlib.contextmanager
+    def _moment(self, path: Path, tables: tuple[str, ...], steps: Steps, table: str) -> Iterator[SqliteStore]:
+        with contextlib.closing(self._opened(path, tables, steps, table)) as store:
+            with store.transaction():
+                pass  # whoever writes has ended, and whoever comes next finds that nothing is taken
+            with store.snapshot():
+                yield store
+
+    def _opened(self, path: Path, tables: tuple[str, ...], steps: Steps, table: str) -> SqliteStore:
+        versions = {"control": control_schema.VERSION, "tenant": schema.VERSION, "vault": VAULT_VERSION}
+        store = SqliteStore(path, tables=tables)
+        try:
+            migrate(store, path, steps, versions[table], table=table)
+            return with_hashes(store)
+        except BaseException:
+            store.close()
+            raise
