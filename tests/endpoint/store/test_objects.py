@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 import swift_server
 from object_places import SCOPE, TENANT, bodies, keys, opened, rows
-from sealed import new_sealer
 
 import lifeboat_endpoint
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.objects import blobs, claim, sweeping
+from lifeboat_endpoint.store.objects import claim, sweeping
 from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.store.objects.bucket import Listed
 from lifeboat_endpoint.store.objects.opened import PART, OpenedBucket
@@ -51,13 +49,6 @@ class TestSqliteAndObjects(StoreConformance):
     def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
         place = opened(swift_server.shared().url(folder.name))
         return SqliteStore(folder / "rows.db", create=True), bodies(place, folder)
-
-
-class TestSealedSqliteAndObjects(TestSqliteAndObjects):
-    key = new_sealer()
-
-    def sealer(self) -> Sealer:
-        return self.key
 
 
 # Bodies ---------------------------------------------------------------------------------------------------------------
@@ -311,6 +302,3 @@ def _vault_rows(folder: Path) -> SqliteStore:
 
 def _kept_with(text: bytes) -> list[Path]:
     return [path for path in swift_server.shared().kept() if text in path.read_bytes()]
-
-
-assert blobs.LARGEST_INLINE < 100_000

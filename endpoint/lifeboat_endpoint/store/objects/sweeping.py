@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
-from itertools import islice
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.objects.bucket import Bucket, Listed
+from lifeboat_endpoint.store.protocols import MetadataStore
 
 AT_ONCE = 1000
 """How many keys are looked up together."""
@@ -62,6 +63,25 @@ def sweep_bucket(
     for each in loose[:MOST]:
         bucket.delete(each.key)
     return Swept(seen, len(loose[:MOST]), sum(each.size for each in loose[:MOST]))
+
+
+def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
+    """For keys `FOLDER/TENANT/...`: asks the rows of each tenant for what is its own. No rows show all tenants."""
+
+    def named(keys: Sequence[str]) -> set[str]:
+        found = set[str]()
+        for tenant, own in groupby(sorted(keys, key=_tenant_of), key=_tenant_of):
+            some = list(own)
+            marks = ", ".join("?" * len(some))
+            rows = rows_of(tenant).rows(f"select key from blob where tenant = ? and key in ({marks})", (tenant, *some))
+            found.update(key for (key,) in rows)
+        return found
+
+    return named
+
+
+def _tenant_of(key: str) -> str:
+    return key.split("/")[1]
 
 
 def unnamed(listed: Iterable[Listed], named: Collection[str]) -> list[Listed]:
