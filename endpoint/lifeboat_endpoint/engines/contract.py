@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 
 from lifeboat_endpoint.at_rest.key_documents import KeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.vault import Vault
 
@@ -116,6 +117,10 @@ class Engine(Protocol):
 
     def buckets(self) -> BucketRows | None:
         """None where processes of other machines keep nothing here."""
+        ...
+
+    def connections(self) -> Mapping[str, Connections]:
+        """By kind of work, for figures; empty where there are none."""
         ...
 
     def check_unmoved(self, *, changes: bool = False) -> None:

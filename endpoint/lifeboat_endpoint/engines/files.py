@@ -19,6 +19,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.service import bodies
@@ -89,11 +90,17 @@ class FilesEngine:
     def check_unmoved(self, *, changes: bool = False) -> None:
         self._leaving.check() if changes else self._leaving.check_here()
 
+    def time(self) -> None:
+        return None
+
     def check(self) -> None:
         self.control().row("select schema from control")
 
     def buckets(self) -> None:
         return None
+
+    def connections(self) -> Mapping[str, Connections]:
+        return {}
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
         return {"database": self.check}

@@ -22,6 +22,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines import shared_statements as sql
 from lifeboat_endpoint.engines.contract import BucketRows, Figures
+from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service.tables import checked_tenant
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.store.objects import address
@@ -186,12 +187,20 @@ class SharedEngine:
     def check_unmoved(self, *, changes: bool = False) -> None:
         """Nobody moves it while it is served."""
 
+    def time(self) -> datetime:
+        row = self.control().row(sql.TIME)
+        assert row is not None
+        return times.from_nanoseconds(int(row[0]) * 1000)
+
     def check(self) -> None:
         for check in self.checks().values():
             check()
 
     def buckets(self) -> BucketRows:
         return PostgresBuckets(self.pools.work)
+
+    def connections(self) -> Mapping[str, Connections]:
+        return self.pools.counted()
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
         return {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 TRY_LOCK = "select pg_try_advisory_lock(%s)"
 
+# In microseconds
+TIME = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)"
+
 # The endpoint itself, and the key documents of its tenants
 ENDPOINT = "select endpoint from control"
 SET_ENDPOINT = "update control set endpoint = ?"
