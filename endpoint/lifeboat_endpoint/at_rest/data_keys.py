@@ -27,6 +27,7 @@ from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
 from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.operations import key_wanted
 
 TENANT, AGENT = "tenant", "agent"
 SCOPES = (TENANT, AGENT)
@@ -116,6 +117,7 @@ class DataKeys:
         return self._sealer(self._document.named(key_id) or self._named(key_id), agent_id)
 
     def _sealer(self, wrapped: WrappedKey, agent_id: str | None) -> Sealer:
+        key_wanted()
         agent = agent_id or WHOLE
         lend = partial(self._held.of, wrapped.id, agent)
         lend()

@@ -19,9 +19,9 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.contract import Figures
-from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.maintenance.locking import alone
+from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service import bodies
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.tables import FILE as TABLES

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_endpoint import operations
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
 from lifeboat_endpoint.errors import KeySourceRefused
@@ -56,13 +57,15 @@ def make_app(
     endpoint = Endpoint.open(folder, role="api")
     endpoint.signing_key()  # whoever asks for the version waits for no disk
     found = tuple(table.routes() if routes is None else routes)
+    metrics = Metrics()
+    operations.tell(metrics)
     server = Server(
         endpoint,
         settings,
         limits_of(endpoint.settings),
         endpoint.clock,
-        Metrics(),
-        _readiness(endpoint, draining),
+        metrics,
+        _readiness(endpoint, draining, metrics),
         version("agent-lifeboat"),
         found,
     )
@@ -81,14 +84,17 @@ def make_app(
     return application
 
 
-def _readiness(endpoint: Endpoint, draining: Callable[[], bool]) -> Readiness:
+def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metrics) -> Readiness:
+    def tell(part: str, is_well: bool) -> None:
+        metrics.ready(part, is_well=is_well)
+
     def key() -> None:
         source = registry.key_source(endpoint.settings.key_source, outside=endpoint.folder)
         if source.unwrap(source.wrap(b"ready")) != b"ready":
             raise KeySourceRefused("the key of the data opens something else")
 
     checks = {**endpoint.engine.checks(), "key": key}
-    return Readiness(checks, fresh={"key": _KEY_FRESH}, draining=draining, thread_done=endpoint.close_thread)
+    return Readiness(checks, fresh={"key": _KEY_FRESH}, draining=draining, told=tell, thread_done=endpoint.close_thread)
 
 
 @asynccontextmanager
@@ -156,6 +162,11 @@ class _PathApp:
             allowed = ", ".join(sorted({*self._routes, *(("HEAD",) if "GET" in self._routes else ())}))
             await send_problem(of_status(405, record.id, {"Allow": allowed}), False, send, record)
             return
+        await self._answer(route, scope, receive, send, record)
+        if route.pushes:
+            self._handling.server.metrics.push(record.status)
+
+    async def _answer(self, route: Route, scope: Scope, receive: Receive, send: Send, record: Record) -> None:
         begun = False
 
         async def sending(message: dict[str, object]) -> None:
@@ -180,7 +191,7 @@ class _PathApp:
                 return  # the connection ends: the client sees that the answer was cut off
             if route.words is not None:
                 found = replace(found, document=route.words(found.document))
-            await send_problem(found, method == "HEAD", send, record)
+            await send_problem(found, scope["method"] == "HEAD", send, record)
 
 
 def _is_expected(error: Exception) -> bool:

@@ -133,12 +133,14 @@ class Handling:
     def _check_rate(self, caller: Caller) -> None:
         after = self._tokens.take(caller.token_id, time.monotonic())
         if after:
+            self.server.metrics.refused("token")
             raise Refusal(429, RemoteBusy("too many requests with this token", retry_after=after))
 
     def _denied(self, call: Call, error: RemoteDenied) -> None:
         """Failures are in the audit, but nobody fills it: who fails too often is asked to wait."""
         after = self._failures.take(address_key(call.address), time.monotonic())
         if after:
+            self.server.metrics.refused("address")
             raise Refusal(429, RemoteBusy("too many requests without a token that counts", retry_after=after))
         details = {"route": call.route.path, "scope": error.scope, "address": call.address}
         self.server.endpoint.control.note(None, "denied", id_of(_bearer(call)) or "", details)
@@ -171,6 +173,7 @@ class Handling:
         for lanes in (self.probes, self.transfers, self.lanes):
             lanes.close(self.server.endpoint.close_thread)
         self.server.readiness.close()
+        self.server.metrics.close()
         self.server.endpoint.close()
 
 

@@ -9,9 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.operations import Connections, System
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)
+_FAST = (0.0005, 0.002, 0.01, 0.05, 0.2, 1.0, 5.0, 30.0)
 _ROOM = 1 << 20
 """Bytes; some 200 are needed for each figure of each route."""
 
@@ -33,7 +38,7 @@ def _make_room() -> None:
     folder = os.environ.get(SHARED)
     if folder is None:
         return
-    for kind in ("counter", "histogram"):
+    for kind in ("counter", "histogram", *(f"gauge_{mode}" for mode in _MODES)):
         file = Path(folder) / f"{kind}_{os.getpid()}.db"
         try:
             file.write_bytes(bytes(_ROOM))
@@ -42,47 +47,140 @@ def _make_room() -> None:
             os.environ.pop(SHARED, None)
 
 
+class Family(NamedTuple):
+    """A figure as it is told, and the names of its labels. None of them ever names a tenant, an agent, a token or an
+    address, so there are no more than some hundred of each."""
+
+    kind: Literal["counter", "gauge", "histogram"]
+    name: str
+    labels: tuple[str, ...]
+    meaning: str
+    buckets: tuple[float, ...] = ()
+    mode: str = ""
+
+    @property
+    def told_as(self) -> str:
+        """Its name in the answer."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+
+_SUM, _LEAST = "livesum", "livemin"
+_MODES = (_SUM, _LEAST)
+"""How gauges of several processes become one."""
+FAMILIES = (
+    Family("counter", "lifeboat_requests", ("method", "route", "status"), "Requests answered."),
+    Family(
+        "histogram",
+        "lifeboat_request_seconds",
+        ("method", "route"),
+        "From the first byte of a request to the last of its answer.",
+        _SECONDS,
+    ),
+    Family("counter", "lifeboat_received_bytes", (), "Bytes of bodies received."),
+    Family("counter", "lifeboat_sent_bytes", (), "Bytes of bodies sent."),
+    Family("counter", "lifeboat_pushes", ("result",), "States that were pushed, by what became of them."),
+    Family("counter", "lifeboat_purges", ("state",), "Purges that were sent."),
+    Family("counter", "lifeboat_refusals", ("limit",), "Requests refused because there were too many."),
+    Family(
+        "histogram",
+        "lifeboat_operation_seconds",
+        ("system", "operation"),
+        "How long a database, an object store or a key source took to answer.",
+        _FAST,
+    ),
+    Family(
+        "counter", "lifeboat_operation_errors", ("system", "operation", "error"), "What was answered with an error."
+    ),
+    Family("counter", "lifeboat_key_lookups", (), "Data keys that were needed, held or not."),
+    Family("gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM),
+    Family("gauge", "lifeboat_database_waiting", ("kind",), "Threads that wait for a connection.", mode=_SUM),
+    Family("gauge", "lifeboat_ready", ("part",), "1 where a part that requests need answers.", mode=_LEAST),
+)
+_PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}
+
+
 class Metrics:
-    """The figures of this process."""
+    """The figures of this process. A `Listener` of `operations`."""
 
     def __init__(self) -> None:
         _make_room()
-        from prometheus_client import CollectorRegistry, Counter, Histogram
+        from prometheus_client import CollectorRegistry
 
         self._registry = CollectorRegistry()
-        self._requests = Counter(
-            "lifeboat_requests", "Requests answered.", ("method", "route", "status"), registry=self._registry
-        )
-        self._seconds = Histogram(
-            "lifeboat_request_seconds",
-            "From the first byte of a request to the last of its answer.",
-            ("method", "route"),
-            buckets=_SECONDS,
-            registry=self._registry,
-        )
-        self._received = Counter("lifeboat_received_bytes", "Bytes of bodies received.", registry=self._registry)
-        self._sent = Counter("lifeboat_sent_bytes", "Bytes of bodies sent.", registry=self._registry)
-        self._purges = Counter("lifeboat_purges", "Purges that were sent.", ("state",), registry=self._registry)
+        self._found = {family.name: _made(family, self._registry) for family in FAMILIES}
+        self._asked: dict[tuple[str, str], Any] = {}
 
     def request(self, method: str, route: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count an answer. `route` is the route's path with its parameters' names, never their values."""
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
-        self._received.inc(received)
-        self._sent.inc(sent)
+        self._found["lifeboat_requests"].labels(method, route, str(status)).inc()
+        self._found["lifeboat_request_seconds"].labels(method, route).observe(seconds)
+        self._found["lifeboat_received_bytes"].inc(received)
+        self._found["lifeboat_sent_bytes"].inc(sent)
+
+    def push(self, status: int) -> None:
+        """Count a state that was sent, by the status of the answer."""
+        result = _PUSHED.get(status, "failed" if status >= 500 or status == 499 else "invalid")
+        self._found["lifeboat_pushes"].labels(result).inc()
 
     def purge(self, *, applied: bool) -> None:
         """Count a purge that was sent: it was applied, or waits."""
-        self._purges.labels("applied" if applied else "waits").inc()
+        self._found["lifeboat_purges"].labels("applied" if applied else "waits").inc()
 
-    def text(self) -> tuple[bytes, str]:
-        """All figures, of all processes, and their media type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+    def refused(self, limit: Literal["token", "address"]) -> None:
+        """Count a request that came too often."""
+        self._found["lifeboat_refusals"].labels(limit).inc()
 
+    def asked(self, system: System, operation: str, seconds: float, error: str) -> None:
+        child = self._asked.get((system, operation))
+        if child is None:
+            child = self._found["lifeboat_operation_seconds"].labels(system, operation)
+            self._asked[system, operation] = child
+        child.observe(seconds)
+        if error:
+            self._found["lifeboat_operation_errors"].labels(system, operation, error).inc()
+
+    def key_wanted(self) -> None:
+        self._found["lifeboat_key_lookups"].inc()
+
+    def connected(self, kind: str, connections: Connections) -> None:
+        """How many connections this process has for a kind of work right now."""
+        state = self._found["lifeboat_database_connections"]
+        state.labels(kind, "used").set(connections.used)
+        state.labels(kind, "idle").set(connections.idle)
+        self._found["lifeboat_database_waiting"].labels(kind).set(connections.waiting)
+
+    def ready(self, part: str, *, is_well: bool) -> None:
+        """Whether a part answers."""
+        self._found["lifeboat_ready"].labels(part).set(int(is_well))
+
+    def text(self, accept: str = "") -> tuple[bytes, str]:
+        """All figures, of all processes, and their media type: that of OpenMetrics for whoever accepts it."""
+        from prometheus_client import CollectorRegistry
+        from prometheus_client.exposition import choose_encoder
+
+        encoder, media_type = choose_encoder(accept)
         if SHARED not in os.environ:
-            return generate_latest(self._registry), CONTENT_TYPE_LATEST
+            return encoder(self._registry), media_type
         from prometheus_client.multiprocess import MultiProcessCollector
 
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call]
-        return generate_latest(together), CONTENT_TYPE_LATEST
+        return encoder(together), media_type
+
+    def close(self) -> None:
+        """What this process has open is no longer counted."""
+        if SHARED in os.environ:
+            from prometheus_client.multiprocess import mark_process_dead
+
+            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
+
+
+def _made(family: Family, registry: Any) -> Any:
+    from prometheus_client import Counter, Gauge, Histogram
+
+    if family.kind == "histogram":
+        return Histogram(family.name, family.meaning, family.labels, buckets=family.buckets, registry=registry)
+    if family.kind == "gauge":
+        mode: Any = family.mode
+        return Gauge(family.name, family.meaning, family.labels, multiprocess_mode=mode, registry=registry)
+    return Counter(family.name, family.meaning, family.labels, registry=registry)

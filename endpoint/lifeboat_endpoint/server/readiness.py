@@ -34,7 +34,7 @@ class _Part:
 
 class Readiness:
     """`checks` by name raise where something is missing; `fresh` says of some how long a good answer counts, where
-    asking costs something. `thread_done` is called after each in its thread."""
+    asking costs something. `thread_done` is called after each in its thread, `told` hears of each answer."""
 
     def __init__(
         self,
@@ -42,11 +42,13 @@ class Readiness:
         *,
         fresh: Mapping[str, float] | None = None,
         draining: Callable[[], bool] = lambda: False,
+        told: Callable[[str, bool], None] = lambda part, is_well: None,
         thread_done: Callable[[], None] = lambda: None,
         limit: float = LIMIT,
     ) -> None:
         self._parts = {name: _Part(check, (fresh or {}).get(name, FRESH)) for name, check in checks.items()}
         self._draining = draining
+        self._told = told
         self._thread_done = thread_done
         self._limit = limit
         self._guard = threading.Lock()
@@ -86,6 +88,7 @@ class Readiness:
             part.running = None
             error = running.exception()
             part.is_well, why = error is None, "" if error is None else described(error)
+        self._told(name, part.is_well)
         if part.is_well != part.was_well:
             part.was_well = part.is_well
             if part.is_well:

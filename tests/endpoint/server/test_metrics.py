@@ -1,13 +1,34 @@
-"""The files of figures that several processes add up."""
+"""What Prometheus is told: of all processes together, and of nobody in particular."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
+import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from served_apps import ServedApp, bearer, client, push_delta, served
 
+from lifeboat_endpoint import errors, operations
+from lifeboat_endpoint.operations import Connections, told
 from lifeboat_endpoint.server import metrics
+from lifeboat_endpoint.server.metrics import FAMILIES, Metrics
+from lifeboat_endpoint.work import figures as worker_figures
+
+__all__ = ["client", "served"]
+PAGE = Path(__file__).parents[3] / "docs" / "endpoint-operating.md"
+
+
+def samples(text: str) -> dict[str, float]:
+    """By name and labels as they stand there."""
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def told_by(found: Metrics) -> dict[str, float]:
+    return samples(found.text()[0].decode())
 
 
 def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
@@ -17,7 +38,8 @@ def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
     monkeypatch.setenv(metrics.SHARED, str(tmp_path))
     metrics._make_room()
     files = sorted(tmp_path.iterdir())
-    assert [file.name for file in files] == [f"counter_{os.getpid()}.db", f"histogram_{os.getpid()}.db"]
+    kinds = ("counter", "gauge_livemin", "gauge_livesum", "histogram")
+    assert [file.name for file in files] == [f"{kind}_{os.getpid()}.db" for kind in kinds]
     assert all(file.stat().st_blocks * 512 >= file.stat().st_size >= 1 << 20 for file in files)
 
 
@@ -25,3 +47,93 @@ def test_without_room_a_process_keeps_its_figures_for_itself(tmp_path: Path, mon
     monkeypatch.setenv(metrics.SHARED, str(tmp_path / "gone"))
     metrics._make_room()
     assert metrics.SHARED not in os.environ
+
+
+def test_what_was_asked_of_a_database_is_counted_with_its_errors() -> None:
+    found = Metrics()
+    operations.tell(found)
+    with told("database", "statement"):
+        pass
+    with pytest.raises(errors.VaultBusy), told("database", "statement"):
+        raise errors.VaultBusy("it does not answer")
+    with pytest.raises(ValueError, match="odd"), told("objects", "reading"):
+        raise ValueError("odd")
+    figures = told_by(found)
+    assert figures['lifeboat_operation_seconds_count{operation="statement",system="database"}'] == 2
+    errors_of = "lifeboat_operation_errors_total"
+    assert figures[f'{errors_of}{{error="vault_busy",operation="statement",system="database"}}'] == 1
+    assert figures[f'{errors_of}{{error="other",operation="reading",system="objects"}}'] == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "result"),
+    [
+        (201, "taken"),
+        (200, "known"),
+        (409, "behind"),
+        (422, "invalid"),
+        (401, "invalid"),
+        (413, "too_large"),
+        (429, "refused"),
+        (503, "busy"),
+        (507, "full"),
+        (500, "failed"),
+        (499, "failed"),
+    ],
+)
+def test_a_push_is_counted_by_what_became_of_it(status: int, result: str) -> None:
+    found = Metrics()
+    found.push(status)
+    assert told_by(found)[f'lifeboat_pushes_total{{result="{result}"}}'] == 1
+
+
+def test_connections_are_told_by_what_they_are_for() -> None:
+    found = Metrics()
+    found.connected("vault", Connections(3, 2, 1))
+    figures = told_by(found)
+    assert figures['lifeboat_database_connections{kind="vault",state="used"}'] == 3
+    assert figures['lifeboat_database_connections{kind="vault",state="idle"}'] == 2
+    assert figures['lifeboat_database_waiting{kind="vault"}'] == 1
+
+
+@pytest.mark.parametrize("served", [{"token_rate": 0.001, "token_burst": 8}], indirect=True)
+def test_a_running_server_counts_pushes_keys_refusals_and_readiness(served: ServedApp, client: httpx.Client) -> None:
+    machine = served.pushed(client, captures=2)
+    push_delta(client, machine, 1)
+    client.get("/readyz")
+    while client.get("/token").status_code == 200:
+        pass
+    figures = samples(client.get("/metrics", headers=bearer(served.new_token("admin"))).text)
+    assert figures['lifeboat_pushes_total{result="taken"}'] == 2
+    assert figures['lifeboat_refusals_total{limit="token"}'] == 1
+    assert figures['lifeboat_ready{part="database"}'] == figures['lifeboat_ready{part="key"}'] == 1
+    unwrapped = figures['lifeboat_operation_seconds_count{operation="unwrap",system="key"}']
+    assert figures["lifeboat_key_lookups_total"] > unwrapped > 0
+    machine_words = (machine.agent_id, served.tenants["home"], served.token)
+    assert not any(word in name for word in machine_words for name in figures)
+
+
+def test_whoever_accepts_openmetrics_gets_it(served: ServedApp, client: httpx.Client) -> None:
+    headers = {**bearer(served.new_token("admin")), "Accept": "application/openmetrics-text; version=1.0.0"}
+    answer = client.get("/metrics", headers=headers)
+    assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    assert answer.text.endswith("# EOF\n")
+
+
+def test_every_figure_of_the_page_is_told_and_every_one_that_is_told_is_on_the_page() -> None:
+    rows = re.findall(r"^\| `(lifeboat_\w+)` \| ([^|]*) \|", PAGE.read_text(), re.M)
+    on_page = {name: tuple(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+    told_there = {family.told_as: family.labels for family in FAMILIES}
+    assert {name: on_page.get(name) for name in told_there} == told_there
+    source = Path(worker_figures.__file__).read_text()
+    of_workers = {name for name in on_page if name not in told_there}
+    assert of_workers == {
+        f"{name}_total" if name == "lifeboat_jobs" else name for name in re.findall(r'"(lifeboat_\w+)"', source)
+    }
+
+
+def test_what_stands_on_the_page_is_what_a_server_answers(served: ServedApp, client: httpx.Client) -> None:
+    served.pushed(client)
+    text = client.get("/metrics", headers=bearer(served.new_token("admin"))).text
+    found = {family.name for family in text_string_to_metric_families(text)}
+    assert {family.name for family in FAMILIES} <= found

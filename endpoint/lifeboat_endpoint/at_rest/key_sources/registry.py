@@ -7,6 +7,7 @@ from pathlib import Path
 
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource, KeySourceKind
 from lifeboat_endpoint.errors import KeySourceRefused
+from lifeboat_endpoint.operations import told
 
 GROUP = "lifeboat.key_sources"
 
@@ -20,7 +21,7 @@ def key_source(spec: str, *, outside: Path) -> KeySource:
     """The source that `spec` names (`file:/path`, `keyring:NAME`, `env:VARIABLE`, or of a plug-in). No key is read yet,
     and none is made. `outside` is the folder of the data. Raises KeySourceRefused."""
     kind, where = _found(spec)
-    return kind.open(where, outside=outside)
+    return _Told(kind.open(where, outside=outside))
 
 
 def make_key(spec: str, *, outside: Path) -> None:
@@ -28,6 +29,29 @@ def make_key(spec: str, *, outside: Path) -> None:
     its own. A key that is there stays. Raises KeySourceRefused."""
     kind, where = _found(spec)
     kind.make(where, outside=outside)
+
+
+class _Told:
+    """A source of whose answers the figures of this process hear."""
+
+    def __init__(self, source: KeySource) -> None:
+        self._source = source
+
+    @property
+    def spec(self) -> str:
+        return self._source.spec
+
+    @property
+    def cache_seconds(self) -> float:
+        return self._source.cache_seconds
+
+    def wrap(self, secret: bytes) -> bytes:
+        with told("key", "wrap"):
+            return self._source.wrap(secret)
+
+    def unwrap(self, wrapped: bytes) -> bytes:
+        with told("key", "unwrap"):
+            return self._source.unwrap(wrapped)
 
 
 def _found(spec: str) -> tuple[KeySourceKind, str]:

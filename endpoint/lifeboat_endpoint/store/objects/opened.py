@@ -22,6 +22,7 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.operations import code_of, told
 from lifeboat_endpoint.store.objects import credentials, failures
 from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
 from lifeboat_endpoint.store.objects.bucket import MARKER, Listed
@@ -105,7 +106,13 @@ class OpenedBucket:
             self._asked("asking", lambda: obstore.get(self._store, MARKER).bytes())
 
     def _asked(self, doing: str, ask: Callable[[], T]) -> T:
-        return failures.asked(self._place, doing, ask)
+        with told("objects", doing, _code_of):
+            return failures.asked(self._place, doing, ask)
+
+
+def _code_of(error: BaseException) -> str:
+    """That an object is missing is an answer, not an error."""
+    return "" if isinstance(error, failures.NoObject) else code_of(error)
 
 
 def opened(place: ObjectStore, waits: Waits) -> OpenedBucket:

@@ -6,13 +6,15 @@ is silent for as long as it likes.
 
 from __future__ import annotations
 
+import functools
 import select
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar, cast
 
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import values
+from lifeboat_endpoint.operations import code_of, told
+from lifeboat_endpoint.store.postgres import failures, values
 from lifeboat_endpoint.store.postgres.libraries import adapt, psycopg, sql_errors
 from lifeboat_endpoint.store.protocols import Parameters, Row
 
@@ -26,12 +28,34 @@ _SYNC = psycopg.pq.ExecStatus.PIPELINE_SYNC
 Result = psycopg.pq.abc.PGresult
 
 
+Exchange = TypeVar("Exchange", bound=Callable[..., Any])
+
+
+def _told(operation: str) -> Callable[[Exchange], Exchange]:
+    """The figures of this process hear of it."""
+
+    def around(exchange: Exchange) -> Exchange:
+        @functools.wraps(exchange)
+        def exchanged(*arguments: Any) -> Any:
+            with told("database", operation, _code_of):
+                return exchange(*arguments)
+
+        return cast(Exchange, exchanged)
+
+    return around
+
+
+def _code_of(error: BaseException) -> str:
+    return failures.translated(error).code if isinstance(error, psycopg.Error) else code_of(error)
+
+
 class Connection(psycopg.Connection[Any]):
     """One of a pool. Statements are prepared when they are first sent, under names that are kept here."""
 
     _lifeboat_prepared: dict[str, bytes] | None = None
     _lifeboat_rows: adapt.Transformer | None = None
 
+    @_told("statement")
     def sent(self, statement: str, parameters: Parameters = ()) -> Result:
         """The result of one statement (`$1`). Raises psycopg.Error."""
         name = self._name_of(statement)
@@ -39,12 +63,14 @@ class Connection(psycopg.Connection[Any]):
         self.pgconn.send_query_prepared(name, data, formats, result_format=_BINARY)
         return _only(self._results())
 
+    @_told("statement")
     def sent_once(self, statement: str, parameters: Parameters = ()) -> Result:
         """The same without preparing it."""
         data, formats = values.encoded(parameters)
         self.pgconn.send_query_params(statement.encode(), data, param_formats=formats, result_format=_BINARY)
         return _only(self._results())
 
+    @_told("statements together")
     def together(self, statements: Iterable[tuple[str, Parameters]]) -> list[Result]:
         """The results of several statements in one round trip; outside of a transaction they are one. Raises
         psycopg.Error for the first that failed: those after it were not run."""
