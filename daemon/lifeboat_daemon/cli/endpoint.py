@@ -9,6 +9,7 @@ from lifeboat_daemon.cli.lazy import LazyGroup
 _HERE = "lifeboat_daemon.cli"
 COMMANDS = {
     "prepare": f"{_HERE}.endpoint_prepare:prepare",
+    "migrate": f"{_HERE}.endpoint_migrate:migrate",
     "serve": f"{_HERE}.endpoint_serve:serve",
     "tenant": f"{_HERE}.endpoint_tenants:tenant",
     "token": f"{_HERE}.endpoint_tokens:token",

@@ -1,0 +1,106 @@
+"""`lifeboat endpoint migrate`: an endpoint moves from its folder into a database and an object store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.words import argument, count_text, size_text
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.migration.moving import Moved
+
+_OLD, _NEW = "/srv/lifeboat", "/etc/lifeboat-endpoint"
+
+
+@click.command(
+    short_help="Move from a folder to PostgreSQL and objects.",
+    epilog=examples(
+        f"lifeboat endpoint migrate --data {_OLD} --to {_NEW}",
+        f"lifeboat endpoint migrate --data {_OLD} --to {_NEW} --verify",
+        f"lifeboat endpoint migrate --data {_OLD} --abort",
+    ),
+)
+@click.option("--to", "target", type=click.Path(path_type=Path), metavar="NEW", help="The folder made by prepare.")
+@click.option("--verify", is_flag=True, help="Afterwards read back and check everything, as endpoint verify does.")
+@click.option("--abort", is_flag=True, help="Let the endpoint in DIR take pushes again.")
+@endpoint_command
+def migrate(session: EndpointSession, target: Path | None, verify: bool, abort: bool) -> int:
+    """Move the endpoint in DIR into the shared one that lifeboat endpoint prepare made for the folder NEW.
+
+    From the first moment on the endpoint in DIR gives what it has and takes nothing new: agents keep what they would
+    push, and push it later. A running server needs not be stopped. Everything is copied as it is encrypted, and
+    compared. At the end the endpoint in DIR serves nobody any more, and the one in NEW can be served, under the same
+    name. Give the command again when it was interrupted: it goes on.
+    """
+    if abort:
+        return _abort(session, target)
+    if target is None:
+        raise click.UsageError("Missing option '--to': the folder that lifeboat endpoint prepare made.")
+    from lifeboat_endpoint.migration.moving import move
+
+    with session.output.progress("moving") as tell:
+        done = move(session.data, target, tell=tell)
+    findings = _findings(target) if verify and not done.problems else []
+    document = _document(done, findings if verify else None)
+    session.output.document(document, lambda: _say(session, done, target, findings, verify))
+    return 1 if done.problems or findings else 0
+
+
+def _abort(session: EndpointSession, target: Path | None) -> int:
+    from lifeboat_endpoint.migration.moving import give_up
+
+    was_moving = give_up(session.data, target)
+    said = "The endpoint takes pushes again." if was_moving else "The endpoint was not being moved."
+    session.output.document({"was_moving": was_moving}, lambda: session.output.line(said))
+    return 0
+
+
+def _findings(folder: Path) -> list[str]:
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.maintenance.proving import prove
+
+    with Endpoint.open(folder) as endpoint:
+        found = prove(endpoint, endpoint.control.tenants()).findings
+    return [" ".join(part for part in (one.tenant, one.agent, one.subject, one.message) if part) for one in found]
+
+
+def _document(done: Moved, findings: list[str] | None) -> dict[str, Any]:
+    return {
+        "finished": not done.problems,
+        "was_done": done.was_done,
+        "tenants": done.tenants,
+        "agents": done.agents,
+        "rows": done.carried.rows,
+        "objects": done.carried.bodies,
+        "bytes_of_objects": done.carried.bytes,
+        "problems": done.problems,
+        "findings": findings,
+    }
+
+
+def _say(session: EndpointSession, done: Moved, target: Path, findings: list[str], verify: bool) -> None:
+    output = session.output
+    if done.problems:
+        counted = count_text(len(done.problems), "thing", "things")
+        output.line(f"{counted} cannot be moved as they are, so the move is not finished:")
+        for problem in done.problems:
+            output.warn(problem)
+        output.verbatim(f"Mend or remove them after: {session.command('migrate --abort')}")
+        return
+    if done.was_done:
+        output.line("The endpoint was moved before.")
+    else:
+        what = f"{count_text(done.agents, 'agent')} of {count_text(done.tenants, 'tenant')}"
+        sizes = f"{count_text(done.carried.rows, 'row')}, {count_text(done.carried.bodies, 'object')}"
+        output.line(f"{what} were moved and compared: {sizes} of {size_text(done.carried.bytes)}.")
+    for finding in findings:
+        output.warn(finding)
+    if verify and not findings:
+        output.line("All of it was read back there, and is whole.")
+    output.verbatim(f"Next: lifeboat endpoint serve --data {argument(str(target))}")
+    output.line("Lead its name there, and delete the old folder when all agents push to the new one.")
