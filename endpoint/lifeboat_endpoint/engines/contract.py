@@ -128,6 +128,10 @@ class Engine(Protocol):
         themselves, inside each transaction). Raises EndpointMoved, EndpointMoving."""
         ...
 
+    def time(self) -> datetime | None:
+        """What another clock than this machine's says, None where there is none."""
+        ...
+
     def check(self) -> None:
         """Whether all of it answers. Raises VaultError."""
         ...

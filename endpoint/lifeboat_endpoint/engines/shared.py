@@ -147,7 +147,7 @@ class SharedEngine:
         """By a lock of a connection of its own: it ends with the process, or with the connection."""
         deadline = time.monotonic() + seconds
         with self.pools.lone() as connection:
-            while not connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone()[0]:
+            while connection.execute(sql.TRY_LOCK, (_lock_number(what),)).fetchone() != (True,):
                 if time.monotonic() >= deadline:
                     raise errors.EndpointBusy(f"another process is at it ({what})")
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
