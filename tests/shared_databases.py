@@ -53,7 +53,7 @@ def with_roles(server: PostgresServer, name: str = "lifeboat") -> SharedDatabase
     roles = migrating.roles_sql(OWNER, API, WORKER, name)
     if as_superuser.execute(f"select 1 from pg_roles where rolname = '{OWNER}'"):
         roles = "".join(line for line in roles.splitlines(True) if not line.startswith("create role"))
-    as_superuser.execute(roles)
+    made.execute(roles)
     for role in (OWNER, API, WORKER):
         as_superuser.execute(f"alter role {role} password '{PASSWORD}'")
     return made

@@ -93,8 +93,8 @@ def check(pools: Pools) -> None:
 
 
 def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
-    """What a superuser runs once, before `prepare`: three roles that may do as little as they need. Their passwords are
-    for whoever runs it to set."""
+    """What a superuser runs once in the database, before `prepare`: three roles that may do as little as they need.
+    Their passwords are for whoever runs it to set."""
     rights = "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls"
     names = [_quoted(name) for name in (owner, api, worker)]
     lines = [f"create role {name} {rights};" for name in names]
@@ -103,6 +103,8 @@ def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
         f"revoke all on database {place} from public;",
         f"grant connect on database {place} to {', '.join(names)};",
         f"grant create on database {place} to {names[0]};",
+        "-- Anybody can make large objects unless told otherwise. Without a superuser this is left out.",
+        "revoke execute on function lo_create(oid), lo_creat(integer), lo_from_bytea(oid, bytea) from public;",
     ]
     return "\n".join(lines) + "\n"
 
