@@ -1,0 +1,96 @@
+"""What a database keeps of deleted rows is of no use to anybody once the key that sealed it is gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from endpoint_purges import machine_in, pushed, record_of, redaction_of
+from shared_endpoint import Joined, SharedEndpoint, until
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey
+from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_endpoint.service.space import TenantSpace
+
+pytestmark = pytest.mark.scale
+SEALED = "select body from lifeboat_vault.object where body is not null"
+
+
+@pytest.fixture
+def keyed(shared: SharedEndpoint, monkeypatch: pytest.MonkeyPatch) -> Joined:
+    """A tenant whose agents have keys of their own."""
+    scoped = msgspec.structs.replace(shared.endpoint.settings, key_scope="agent")
+    monkeypatch.setattr(shared.endpoint, "settings", scoped)
+    return shared.new_tenant()
+
+
+def agent_of(shared: SharedEndpoint, tenant: Joined, folder: Path) -> tuple[TenantSpace, Machine]:
+    space = shared.endpoint.space(tenant.tenant.id)
+    return space, pushed(space, machine_in(folder), captures=3)
+
+
+def bodies(shared: SharedEndpoint) -> set[bytes]:
+    """Every sealed body in any row, as whoever has the files of the database sees it."""
+    return {bytes(body) for (body,) in shared.database.run(SEALED, name="lifeboat")}
+
+
+def test_what_was_purged_cannot_be_opened_wherever_a_copy_of_its_row_is(
+    shared: SharedEndpoint, keyed: Joined, tmp_path: Path
+) -> None:
+    space, machine = agent_of(shared, keyed, tmp_path)
+    keys = shared.endpoint.keys(keyed.tenant.id)
+    before, sealer, copies = keys.current(machine.agent_id), keys.sealer(machine.agent_id), bodies(shared)
+    space.redact(machine.agent_id, redaction_of(machine, record_of(machine, 1)).to_json(), confirmed=True)
+    assert before not in keys.ids() and copies.isdisjoint(bodies(shared))
+    with pytest.raises(KeyRevoked):
+        keys.sealer_of(before, machine.agent_id)
+    with pytest.raises((KeyRevoked, OtherDataKey)):
+        sealer.open("body", max(copies, key=len))
+    assert prove(shared.endpoint, [keyed.tenant]).ok
+
+
+class Cut(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize(
+    "step", [Step.REENCRYPT_KEY_MADE, Step.REENCRYPT_COMMITTED, Step.REENCRYPT_KEY_DESTROYED], ids=str
+)
+def test_a_purge_that_ended_between_its_keys_is_finished_when_it_is_looked_at_again(
+    step: Step, shared: SharedEndpoint, keyed: Joined, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(reached: Step) -> None:
+        if reached is step:
+            raise Cut
+
+    space, machine = agent_of(shared, keyed, tmp_path)
+    before = shared.endpoint.keys(keyed.tenant.id).current(machine.agent_id)
+    redaction = redaction_of(machine, record_of(machine, 1))
+    with monkeypatch.context() as patched, pytest.raises(Cut):
+        patched.setattr(steps, "hook", cut)
+        space.redact(machine.agent_id, redaction.to_json(), confirmed=True)
+    shared.endpoint.forget(keyed.tenant.id)
+    space = shared.endpoint.space(keyed.tenant.id)
+    assert space.due_redactions() == [(machine.agent_id, redaction.id)]
+    space.apply_redaction(machine.agent_id, redaction.id)
+    assert space.redact(machine.agent_id, redaction.to_json(), confirmed=True).receipt is not None
+    keys = shared.endpoint.keys(keyed.tenant.id)
+    assert before not in keys.ids() and len(keys.ids()) == 2
+    assert prove(shared.endpoint, [keyed.tenant]).ok
+
+
+def test_where_all_agents_share_a_key_a_worker_replaces_it_for_all(
+    shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+) -> None:
+    space, machine = agent_of(shared, tenant, tmp_path)
+    keys = shared.endpoint.keys(tenant.tenant.id)
+    before = keys.ids()
+    space.redact(machine.agent_id, redaction_of(machine, record_of(machine, 1)).to_json(), confirmed=True)
+    asked = "update lifeboat_work.job set due_at = now() where tenant = $$%s$$ and kind = $$shred$$ returning kind"
+    assert shared.database.run(asked % tenant.tenant.id, name="lifeboat") == [("shred",)]
+    until("the older keys are gone", lambda: not set(before) & set(keys.ids()))
+    until("all of it is whole", lambda: prove(shared.endpoint, [tenant.tenant]).ok)
