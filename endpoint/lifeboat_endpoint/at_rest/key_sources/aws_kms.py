@@ -23,7 +23,7 @@ from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 
 SCHEME = "aws-kms"
-PURPOSE = {"purpose": "lifeboat data keys"}
+PURPOSE = {"purpose": "lifeboat-data-keys"}
 """The encryption context of whatever is wrapped; it stands in CloudTrail."""
 _OPTIONS = ("region", "endpoint", "context", service.CACHE)
 _ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,256}")
