@@ -33,7 +33,7 @@ def limited(statement: str) -> str:
 
 
 def is_query(statement: str) -> bool:
-    return statement.lstrip()[:6].lower() == "select"
+    return statement.lstrip()[:6].lower().startswith(("select", "with "))
 
 
 def combined(statement: str, rows: Sequence[Parameters]) -> list[tuple[str, Parameters]]:
