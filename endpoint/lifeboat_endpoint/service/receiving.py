@@ -5,7 +5,6 @@ Bundles stand in memory; nothing of them touches the disk but what the vault sea
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -17,13 +16,14 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import JsonObject, Sequence
-from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, StaleBase
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.fitting import check_fit, is_head
 from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.refusing import as_bundle, as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.vaults import Vaults
@@ -34,10 +34,6 @@ from lifeboat_keys.encodings import device_id, from_base64
 from lifeboat_keys.user_key import UserPublic
 
 KIND = "push"
-FULL_FOR = 3600.0
-"""Seconds until a full endpoint is worth another try."""
-_COUNT_STEP = 256 << 10
-"""Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
 
 Reader = SnapshotReader | DeltaReader
 
@@ -67,29 +63,37 @@ class Receiving:
     """Of one tenant and one thread."""
 
     def __init__(
-        self, metadata: MetadataStore, roster: Roster, vaults: Vaults, held: Holding, *, limits: Limits, clock: Clock
+        self,
+        metadata: MetadataStore,
+        roster: Roster,
+        vaults: Vaults,
+        held: Holding,
+        *,
+        quota: Quota,
+        limits: Limits,
+        clock: Clock,
     ) -> None:
         self._metadata = metadata
         self._roster = roster
         self._vaults = vaults
         self._held = held
+        self._quota = quota
         self._limits = limits
         self._clock = clock
-        self._grown: Counter[str] = Counter()
 
     def receive(self, agent_id: str, sent: Sent) -> Received:
         """Raises as `Remote.push`."""
         row = self.open_row(agent_id)
-        self.check_room(sent.size)
-        reached(Step.ENDPOINT_RECEIVED)
-        with as_bundle():
-            reader = self._reader(sent)
-        with closing(reader):
-            _check_agent(agent_id, reader)
-            with as_remote():
-                vault = self._vaults.get(agent_id, row.vault or "")
-            signed = reader.sequence.signature is not None
-            made = self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
+        with self._quota.taking(sent.size):
+            reached(Step.ENDPOINT_RECEIVED)
+            with as_bundle():
+                reader = self._reader(sent)
+            with closing(reader):
+                _check_agent(agent_id, reader)
+                with as_remote():
+                    vault = self._vaults.get(agent_id, row.vault or "")
+                signed = reader.sequence.signature is not None
+                made = self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
         self.open_row(agent_id)  # still: nothing of an agent that was purged meanwhile is acknowledged
         return made
 
@@ -100,18 +104,6 @@ class Receiving:
         if row.sealed:
             raise RemoteRefused(f"the agent {agent_id} is sealed there: only its own machines can read it")
         return row
-
-    def check_room(self, size: int) -> None:
-        """Raises RemoteTooLarge, RemoteFull."""
-        if size > self._limits.bundle_bytes:
-            raise RemoteTooLarge(f"{size} bytes, at most {self._limits.bundle_bytes} are taken")
-        quota = self._limits.tenant_bytes
-        if quota is None:
-            return
-        with as_remote():
-            taken = self._roster.bytes_of_all()
-        if taken + size > quota:
-            raise RemoteFull(f"{taken} of {quota} bytes are taken", retry_after=FULL_FOR)
 
     def _reader(self, sent: Sent) -> Reader:
         limits = self._limits.of_container()
@@ -158,15 +150,14 @@ class Receiving:
     def _noted(self, row: AgentRow, vault: Vault, head: SequenceRow, reader: Reader, sent: Sent) -> RemoteHead:
         """What `tenant.db` knows of it, written only where it is news. Whoever pushed twice completes it."""
         reached(Step.ENDPOINT_COUNTED)
-        self._grown[row.id] += head.bytes
+        grew = self._quota.grew(row.id, head.bytes)
         keys = reader.keys if isinstance(reader, SnapshotReader) else None
         known = row.facts.held is None and row.facts.machine == sent.machine
-        if not known or keys is not None or self._grown[row.id] >= _COUNT_STEP:
+        if not known or keys is not None or grew:
             row = self._note(row, vault, keys, sent.machine)
         return remote_head(head, row)
 
     def _note(self, row: AgentRow, vault: Vault, keys: JsonObject | None, machine: str) -> AgentRow:
-        del self._grown[row.id]
         with as_remote():
             if row.facts.held is not None:  # a device of Lifeboat has a guard of its own
                 vault.unpin(row.facts.held["previous"], guard.PIN)
@@ -174,7 +165,9 @@ class Receiving:
                 if keys is not None:
                     self._roster.set_keys(row.id, keys)
                 row = self._roster.note(row, machine=machine, held=None)
-                return self._roster.count(row, vault.size())
+                row = self._roster.count(row, vault.size())
+        self._quota.counted(row.id)
+        return row
 
     # States that nobody signed ----------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import sealed_statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import Roster
 from lifeboat_endpoint.service.tables import Keys, opened
@@ -47,12 +48,21 @@ class SealedFiles:
     one that is not kept sealed. Belongs to one thread."""
 
     def __init__(
-        self, metadata: MetadataStore, bodies: Bodies, roster: Roster, keys: Keys, *, limits: Limits, clock: Clock
+        self,
+        metadata: MetadataStore,
+        bodies: Bodies,
+        roster: Roster,
+        keys: Keys,
+        *,
+        quota: Quota,
+        limits: Limits,
+        clock: Clock,
     ) -> None:
         self._metadata = metadata
         self._bodies = bodies
         self._roster = roster
         self._keys = keys
+        self._quota = quota
         self._limits = limits
         self._clock = clock
 
@@ -78,7 +88,10 @@ class SealedFiles:
         if self._row(agent_id, name) is not None:
             self._refuse_other(agent_id, name, data)
             return
-        self._check_room(len(data))
+        with self._quota.taking(len(data)):
+            self._put(agent_id, name, data)
+
+    def _put(self, agent_id: str, name: str, data: bytes) -> None:
         key_id = self._keys.sealer(agent_id).key_id
         body = self._bodies.put(agent_id, data)
         try:
@@ -149,7 +162,7 @@ class SealedFiles:
             raise errors.RemoteTooLarge(f"{len(data)} bytes; a head has at most {HEAD_BYTES}")
         known = self._metadata.row(sql.HEAD_SIZE, (agent_id,))
         if known is None or len(data) > known[0]:  # whoever makes room replaces the head by a smaller one first
-            self._check_room(len(data))
+            self._quota.check(len(data))
         tag = hashlib.sha256(data).hexdigest()
         with self._metadata.transaction():
             self._check_agent(agent_id)
@@ -220,11 +233,6 @@ class SealedFiles:
     def _check_agent(self, agent_id: str) -> None:
         if not self._roster.get(agent_id).sealed:
             raise errors.RemoteRefused("the agent is not kept sealed here")
-
-    def _check_room(self, size: int) -> None:
-        quota = self._limits.tenant_bytes
-        if quota is not None and self._roster.bytes_of_all() + size > quota:
-            raise errors.RemoteFull("the quota is used up", retry_after=3600.0)
 
     def _now(self) -> str:
         return times.to_text(self._clock.now())

@@ -28,8 +28,9 @@ from lifeboat_endpoint.service.erasing import Erasing
 from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.purging import Purging
+from lifeboat_endpoint.service.quota import FULL_FOR, Quota
 from lifeboat_endpoint.service.receipting import Receipts
-from lifeboat_endpoint.service.receiving import FULL_FOR, Received, Receiving, Sent, remote_head
+from lifeboat_endpoint.service.receiving import Received, Receiving, Sent, remote_head
 from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Facts, Roster, check_id
@@ -70,9 +71,16 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.roster = Roster(self._metadata, keys)
         self._vaults = Vaults(place, keys)
         held = Holding(self._metadata, purging, clock)
-        self._receiving = Receiving(self._metadata, self.roster, self._vaults, held, limits=limits, clock=clock)
-        self.uploads = Uploads(self._metadata, keys, self._bodies, self._receiving, limits=limits, clock=clock)
-        self.sealed_files = SealedFiles(self._metadata, self._bodies, self.roster, keys, limits=limits, clock=clock)
+        self._quota = quota = Quota(tenant_id, self.roster, limits)
+        self._receiving = Receiving(
+            self._metadata, self.roster, self._vaults, held, quota=quota, limits=limits, clock=clock
+        )
+        self.uploads = Uploads(
+            self._metadata, keys, self._bodies, self._receiving, quota=quota, limits=limits, clock=clock
+        )
+        self.sealed_files = SealedFiles(
+            self._metadata, self._bodies, self.roster, keys, quota=quota, limits=limits, clock=clock
+        )
         self._receipts = Receipts(self._metadata, keys, purging, clock)
         self._erasing = Erasing(
             self._metadata,
@@ -165,10 +173,10 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             row = self.roster.find(agent_id)
             if row is not None:
                 return self._told(row), False
-            self._check_agents()
             with self._metadata.transaction():
                 row = self.roster.find(agent_id)
                 if row is None:
+                    self._check_agents()
                     self.roster.erased.check(agent_id)
                     made = self._made(agent_id, Facts(name, runtime), sealed)
                     self.roster.add(made)
@@ -176,8 +184,8 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             return self._told(row), False
 
     def _check_agents(self) -> None:
-        """Whether there may be one more. Raises RemoteFull."""
-        self._receiving.check_room(0)
+        """Whether there may be one more, as long as nobody else writes. Raises RemoteFull."""
+        self._quota.check(0)
         if self.roster.counted() >= self.limits.agents:
             raise RemoteFull(f"there are {self.limits.agents} agents, and no more are taken", retry_after=FULL_FOR)
 
@@ -257,8 +265,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""
         if len(data) > self.limits.object_bytes:
             raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are taken")
-        with self._open(agent_id) as vault:
-            self._receiving.check_room(len(data))
+        with self._open(agent_id) as vault, self._quota.taking(len(data)):
             if not vault.artifacts.fill(checked_sha256(sha256), data):
                 raise UnknownThere("no state there names this artifact")
             with self._metadata.transaction():
@@ -269,7 +276,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         size = len(codec.encode(document))
         if size > self.limits.keys_bytes:
             raise RemoteTooLarge(f"keys of {size} bytes, at most {self.limits.keys_bytes} are taken")
-        self._receiving.check_room(size)
+        self._quota.check(size)
         with as_remote(), self._metadata.transaction():
             self.roster.get(agent_id)
             self.roster.set_keys(agent_id, document)

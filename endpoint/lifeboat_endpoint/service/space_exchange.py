@@ -44,7 +44,7 @@ class SpaceExchange(SpaceParts):
 
         Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused for what is no memory, RemoteBusy.
         """
-        self._receiving.check_room(size)
+        self._quota.check(size)
         for _ in range(_TRIES):
             with self._open(agent_id) as vault, as_bundle():
                 importing.check_importable(vault)
@@ -60,7 +60,7 @@ class SpaceExchange(SpaceParts):
                         additions,
                         purges=purges,
                         clock=self._clock,
-                        check_room=self._receiving.check_room,
+                        check_room=self._quota.check,
                     )
                 except DraftInvalid:
                     if vault.head() == base and len(vault.redactions) == purges:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.service.erasing import Erasing
+from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.receiving import Receiving
 from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
@@ -24,6 +25,7 @@ class SpaceParts:
     _metadata: MetadataStore
     _clock: Clock
     _vaults: Vaults
+    _quota: Quota
     _receiving: Receiving
     _redacting: Redacting
     _erasing: Erasing

@@ -20,6 +20,7 @@ from lifeboat_endpoint.remote.contract import BundleKind
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.receiving import Receiving, Sent
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.tables import Keys, opened
@@ -64,6 +65,7 @@ class Uploads:
         bodies: Bodies,
         receiving: Receiving,
         *,
+        quota: Quota,
         limits: Limits,
         clock: Clock,
     ) -> None:
@@ -71,6 +73,7 @@ class Uploads:
         self._keys = keys
         self._bodies = bodies
         self._receiving = receiving
+        self._quota = quota
         self._limits = limits
         self._clock = clock
 
@@ -81,7 +84,7 @@ class Uploads:
         RemoteFull."""
         self._receiving.open_row(agent_id)
         self._check_parts(parts or ())
-        self._receiving.check_room(sum(part.size for part in parts or ()))
+        self._quota.check(sum(part.size for part in parts or ()))
         self._drop(self._too_many(agent_id))
         made = secrets.token_hex(16)
         now = self._clock.now()
@@ -148,20 +151,20 @@ class Uploads:
         """The whole bundle, kept as it comes; its size in bytes. What came in an earlier try is replaced. Raises
         UnknownThere, RemoteTooLarge, RemoteFull."""
         agent_id = self.get(upload_id).agent_id
-        size, made = 0, list[tuple[str, int]]()
+        made = list[tuple[str, int]]()
         try:
-            for piece in _pieces(chunks, self._limits.part_bytes):
-                size += len(piece)
-                self._receiving.check_room(size)
+            with self._quota.taking() as more:
+                for piece in _pieces(chunks, self._limits.part_bytes):
+                    more(len(piece))
+                    with as_remote():
+                        made.append((self._bodies.put(agent_id, piece), len(piece)))
                 with as_remote():
-                    made.append((self._bodies.put(agent_id, piece), len(piece)))
-            with as_remote():
-                self._replace_parts(upload_id, made)
+                    self._replace_parts(upload_id, made)
         except BaseException:
             for body, _ in made:
                 self._bodies.remove(body)
             raise
-        return size
+        return sum(size for _, size in made)
 
     def _replace_parts(self, upload_id: str, made: list[tuple[str, int]]) -> None:
         with self._metadata.transaction():

@@ -1,0 +1,109 @@
+"""How much a tenant may keep, when many write at once.
+
+What is kept stands in rows, but not at once: what is being taken has no row yet, and what a vault grew by is counted in
+steps. So a process remembers both of each tenant for all of its threads. Other processes do not see it: with N of them
+a tenant gets at most N times one bundle and a 64th of its quota more than its quota.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from weakref import WeakValueDictionary
+
+from lifeboat_endpoint.errors import RemoteFull, RemoteTooLarge
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.refusing import as_remote
+from lifeboat_endpoint.service.roster import Roster
+
+FULL_FOR = 3600.0
+"""Seconds until a full endpoint is worth another try."""
+_COUNT_STEP = 256 << 10
+"""Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
+_UNCOUNTED = 64
+"""A quota divided by this is what all agents of a tenant together grow by before they are counted, at most."""
+
+More = Callable[[int], None]
+
+
+class _Process:
+    """What this process has taken of one tenant and not counted yet. For many threads."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._taking = 0
+        self._grown: Counter[str] = Counter()
+
+    def take(self, size: int) -> int:
+        """All that is uncounted with this."""
+        with self._guard:
+            self._taking += size
+            return self._taking + self._grown.total()
+
+    def grow(self, agent_id: str, size: int) -> int:
+        with self._guard:
+            self._grown[agent_id] += size
+            return self._grown[agent_id]
+
+    def count(self, agent_id: str) -> None:
+        with self._guard:
+            del self._grown[agent_id]
+
+
+_PROCESS: WeakValueDictionary[str, _Process] = WeakValueDictionary()
+_PROCESS_GUARD = threading.Lock()
+
+
+class Quota:
+    """Of one tenant, for one thread; `place` tells tenants apart in this process."""
+
+    def __init__(self, place: str, roster: Roster, limits: Limits) -> None:
+        self._roster = roster
+        self._limits = limits
+        self._step = _COUNT_STEP
+        with _PROCESS_GUARD:
+            self._process = _PROCESS.setdefault(place, _Process())
+
+    def check(self, size: int) -> None:
+        """Whether there is room for something that is counted at once, or small. Raises RemoteTooLarge, RemoteFull."""
+        with self.taking(size):
+            pass
+
+    @contextlib.contextmanager
+    def taking(self, size: int = 0) -> Iterator[More]:
+        """While something is taken that is not counted yet: nobody in this process takes its room meanwhile. What is
+        yielded is told how much more there is of it. Both raise RemoteTooLarge, RemoteFull."""
+        taken = 0
+
+        def more(size: int) -> None:
+            nonlocal taken
+            if taken + size > self._limits.bundle_bytes:
+                raise RemoteTooLarge(f"{taken + size} bytes, at most {self._limits.bundle_bytes} are taken")
+            taken += size
+            self._check(self._process.take(size))
+
+        try:
+            more(size)
+            yield more
+        finally:
+            self._process.take(-taken)
+
+    def grew(self, agent_id: str, size: int) -> bool:
+        """Whether an agent, which grew by some bytes, is to be counted now."""
+        return self._process.grow(agent_id, size) >= self._step
+
+    def counted(self, agent_id: str) -> None:
+        """An agent's row says how large it is."""
+        self._process.count(agent_id)
+
+    def _check(self, uncounted: int) -> None:
+        quota = self._limits.tenant_bytes
+        if quota is None:
+            return
+        with as_remote():
+            kept = self._roster.bytes_of_all()
+            self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
+        if kept + uncounted > quota:
+            raise RemoteFull(f"{kept} of {quota} bytes are taken", retry_after=FULL_FOR)

@@ -1,0 +1,188 @@
+"""What a tenant may keep holds when many write at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from spaces import TestKeys, space_in
+
+from lifeboat_alf import ids
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint.errors import LifeboatError, RemoteFull, RemoteTooLarge
+from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_endpoint.service import quota
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.quota import Quota
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+
+STEP = quota._COUNT_STEP
+
+
+class Kept:
+    """What rows say of a tenant."""
+
+    def __init__(self, taken: int = 0, agents: int = 1) -> None:
+        self.taken = taken
+        self.agents = agents
+
+    def bytes_of_all(self) -> int:
+        return self.taken
+
+    def counted(self) -> int:
+        return self.agents
+
+
+def quota_of(kept: Kept, most: int | None, *, place: str = "home", bundle: int = 1 << 30) -> Quota:
+    return Quota(place, kept, Limits(tenant_bytes=most, bundle_bytes=bundle))  # type: ignore[arg-type]
+
+
+def test_two_threads_do_not_take_the_same_room() -> None:
+    kept = Kept(900)
+    one, two = quota_of(kept, 1000), quota_of(kept, 1000)
+    with one.taking(60):
+        with pytest.raises(RemoteFull), two.taking(60):
+            pass
+        with two.taking(40):
+            pass
+    with two.taking(60):
+        pass
+
+
+def test_what_comes_piece_by_piece_is_room_that_is_taken() -> None:
+    kept = Kept()
+    one, two = quota_of(kept, 1000, bundle=900), quota_of(kept, 1000)
+    with one.taking() as more:
+        more(500)
+        with pytest.raises(RemoteFull):
+            two.check(600)
+        with pytest.raises(RemoteTooLarge):
+            more(500)
+    two.check(600)
+
+
+def test_tenants_have_room_of_their_own() -> None:
+    with quota_of(Kept(), 1000).taking(900):
+        quota_of(Kept(), 1000, place="office").check(900)
+
+
+def test_what_an_agent_grew_by_counts_before_it_is_counted() -> None:
+    one, two = quota_of(Kept(), 1000), quota_of(Kept(), 1000)
+    one.grew("agent", 300)
+    with pytest.raises(RemoteFull):
+        two.check(800)
+    one.counted("agent")
+    two.check(800)
+
+
+def test_without_a_quota_a_push_is_counted_in_steps() -> None:
+    free = quota_of(Kept(), None)
+    free.check(1)
+    assert [free.grew("agent", STEP // 2), free.grew("agent", STEP // 2)] == [False, True]
+
+
+def test_many_agents_are_counted_sooner_so_that_little_of_them_is_not() -> None:
+    most, agents = 64_000_000, 1000
+    tight = quota_of(Kept(agents=agents), most)
+    tight.check(1)
+    uncounted = 0
+    while not tight.grew("agent", 100):
+        uncounted += 100
+    assert uncounted * agents <= most / 64
+
+
+# With vaults ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Iterator[list[Machine]]:
+    """Four that have something to send."""
+    user, made = UserKey.generate(), list[Machine]()
+    for number in range(4):
+        agent_id = ids.new("2026-11-20T12:00:00.000Z")
+        machine = Machine(agent_id, Vault.create(tmp_path / f"vault-{number}", agent_id), DeviceKey.generate(user), "x")
+        machine.capture()
+        made.append(machine)
+    yield made
+    for machine in made:
+        machine.vault.close()
+
+
+def pushed(folder: Path, machines: list[Machine], limited: dict[str, Any]) -> list[LifeboatError | None]:
+    """All at once, each by a thread of its own that has found room before the first one is done."""
+    found: list[LifeboatError | None] = []
+    keys = TestKeys()
+    with space_in(folder, keys) as space:
+        for machine in machines:
+            space.register(machine.agent_id, "ada", "openclaw")
+    begun = threading.Barrier(len(machines))
+
+    def push(agent_id: str, sent: Bundle) -> None:
+        begun.wait(30)
+        with space_in(folder, keys, limited=limited) as space:
+            try:
+                space.push(agent_id, sent)
+                found.append(None)
+            except LifeboatError as error:
+                found.append(error)
+
+    threads = [threading.Thread(target=push, args=(each.agent_id, each.snapshot())) for each in machines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return found
+
+
+def taken(folder: Path) -> int:
+    with space_in(folder, TestKeys()) as space:
+        return space.roster.bytes_of_all()
+
+
+def test_threads_that_push_at_once_stay_within_the_quota(
+    tmp_path: Path, machines: list[Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with space_in(tmp_path / "empty", TestKeys()) as space:
+        for machine in machines:
+            space.register(machine.agent_id, "ada", "openclaw")
+        begun = space.roster.bytes_of_all()
+    size = max(machine.snapshot().size for machine in machines)
+    room, released = threading.Semaphore(0), threading.Event()
+
+    def hold(step: Step) -> None:
+        if step is Step.ENDPOINT_RECEIVED:
+            room.release()
+            released.wait(1.0)
+
+    monkeypatch.setattr(steps, "hook", hold)
+    found = pushed(tmp_path / "tenant", machines, {"tenant_bytes": begun + 2 * size + size // 2})
+    refused = [error for error in found if isinstance(error, RemoteFull)]
+    assert len(found) == 4 and 2 <= len(refused) < 4
+
+
+def test_no_more_agents_are_made_at_once_than_there_may_be(tmp_path: Path) -> None:
+    keys, made = TestKeys(), list[bool]()
+    begun = threading.Barrier(6)
+
+    def register(number: int) -> None:
+        with space_in(tmp_path / "tenant", keys, limited={"agents": 3}) as space:
+            begun.wait(30)
+            try:
+                space.register(ids.new(f"2026-11-20T12:00:0{number}.000Z"), "ada", "openclaw")
+                made.append(True)
+            except RemoteFull:
+                made.append(False)
+
+    threads = [threading.Thread(target=register, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(made) == [False] * 3 + [True] * 3
