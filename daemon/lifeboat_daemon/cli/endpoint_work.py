@@ -51,9 +51,9 @@ class _Tally:
 @click.option("--metrics", metavar="HOST:PORT", help="Answer Prometheus there. Figures name no tenants.")
 @endpoint_command
 def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
-    """Do what is due for the tenants of an endpoint whose data lies in a database and an object store: purges whose time
-    has come, old history, new encryption after keys changed, proofs, sweeping. Any number of workers may run, on any
-    machines, next to the servers; each does one job at a time.
+    """Do what is due for the tenants of an endpoint whose data lies in a database and an object store: purges whose
+    time has come, old history, new encryption after keys changed, proofs, sweeping. Any number of workers may run, on
+    any machines, next to the servers; each does one job at a time.
 
     On SIGTERM it ends its job after the step that it is at, and another worker goes on with it.
     """

@@ -73,6 +73,7 @@ class Worker:
     counting: Counting | None = None
     alive: Callable[[], None] = _nobody
     handlers: Mapping[str, Handler] = field(default_factory=lambda: HANDLERS)
+    plan: Callable[[Endpoint, Queue], int] = planning.plan
     _planned_at: float = float("-inf")
 
     def run(self) -> bool:
@@ -107,7 +108,7 @@ class Worker:
         """Plan when it is time, and do one job; None: there was none. Raises VaultError."""
         if time.monotonic() - self._planned_at >= self.pace.plan:
             self.endpoint.control.flush()
-            planning.plan(self.endpoint, self.queue)
+            self.plan(self.endpoint, self.queue)
             self._planned_at = time.monotonic()
         job = self.queue.take(self.name, timedelta(seconds=self.pace.lease), list(self.handlers))
         return None if job is None else self._do(job)

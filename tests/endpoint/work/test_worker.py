@@ -1,0 +1,452 @@
+"""Workers, in this process and in others, on a real PostgreSQL: what they do with jobs that go wrong, with a database
+that goes away, and when they are to stop."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import work_process
+from keeping import clock, endpoint
+from work_process import QUICK, Sayings, made_up, unplanned
+from work_queues import LEASE, WORKER, QueueServer, only, queue_server
+
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import KeyRevoked, VaultBusy
+from lifeboat_endpoint.server.logs import LOGGER
+from lifeboat_endpoint.work.figures import Figures
+from lifeboat_endpoint.work.jobs import Handler
+from lifeboat_endpoint.work.queue import Queue, Wanted
+from lifeboat_endpoint.work.worker import Pace, Worker, pause
+
+__all__ = ["clock", "endpoint"]
+
+CANARY = "halibut"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[QueueServer]:
+    with queue_server() as made:
+        yield made
+
+
+@pytest.fixture
+def queue(server: QueueServer) -> Iterator[Queue]:
+    server.empty()
+    yield server.queue(chance=lambda: 0.5)
+    server.close_pools()
+
+
+@pytest.fixture
+def sayings(tmp_path: Path) -> Sayings:
+    return Sayings(tmp_path / "sayings")
+
+
+@dataclass
+class Started:
+    """Processes that are ended in the end."""
+
+    endpoint: Endpoint
+    server: QueueServer
+    sayings: Sayings
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def __call__(self, pace: Pace = QUICK) -> subprocess.Popen[bytes]:
+        made = work_process.start(self.endpoint, self.server.database.database(WORKER), self.sayings, pace)
+        self.processes.append(made)
+        return made
+
+
+@pytest.fixture
+def start(endpoint: Endpoint, server: QueueServer, sayings: Sayings) -> Iterator[Started]:
+    made = Started(endpoint, server, sayings)
+    yield made
+    for process in made.processes:
+        process.kill()
+        process.wait(30)
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@dataclass
+class Counted:
+    """What became of jobs."""
+
+    results: list[str] = field(default_factory=list)
+
+    def ended(self, kind: str, result: str, seconds: float) -> None:
+        self.results.append(result)
+
+
+@dataclass
+class InThread:
+    """A worker in a thread of this process."""
+
+    worker: Worker
+    counted: Counted
+    thread: threading.Thread
+
+    def stop(self) -> None:
+        self.worker.stopped.set()
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+
+
+Threads = Callable[..., InThread]
+
+
+@pytest.fixture
+def in_thread(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> Iterator[Threads]:
+    """Workers in threads, which end with the test."""
+    started: list[InThread] = []
+
+    def start(pace: Pace = QUICK, handlers: dict[str, Handler] | None = None) -> InThread:
+        counted = Counted()
+        made = worker_of(endpoint, queue, handlers or made_up(sayings), pace, counting=counted)
+        started.append(InThread(made, counted, threading.Thread(target=made.run, daemon=True)))
+        started[-1].thread.start()
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+def worker_of(
+    endpoint: Endpoint, queue: Queue, handlers: dict[str, Handler], pace: Pace = QUICK, **options: Any
+) -> Worker:
+    return Worker(endpoint, queue, threading.Event(), "here", pace, handlers=handlers, plan=unplanned, **options)
+
+
+def round_of(endpoint: Endpoint, queue: Queue, handler: Handler) -> str | None:
+    """One job, asked for and done; what became of it."""
+    queue.add("verify", tenant="a")
+    return worker_of(endpoint, queue, {"verify": handler}).round()
+
+
+# What becomes of a job ------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_is_done_is_gone(endpoint: Endpoint, queue: Queue) -> None:
+    assert round_of(endpoint, queue, lambda work, job: []) == "done"
+    assert queue.jobs() == []
+
+
+def test_problems_are_kept_and_the_job_is_tried_again(endpoint: Endpoint, queue: Queue) -> None:
+    assert round_of(endpoint, queue, lambda work, job: ["one is damaged", "one is busy"]) == "failed"
+    assert only(queue.jobs()).error == "one is damaged; one is busy"
+
+
+def test_of_an_error_of_the_program_its_message_is_kept(endpoint: Endpoint, queue: Queue) -> None:
+    def handler(work: object, job: object) -> list[str]:
+        raise VaultBusy("somebody writes")
+
+    assert round_of(endpoint, queue, handler) == "failed"
+    assert only(queue.jobs()).error == "somebody writes"
+
+
+def test_of_an_accident_nothing_is_kept_or_logged_but_class_and_place(
+    endpoint: Endpoint, queue: Queue, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def handler(work: object, job: object) -> list[str]:
+        raise ValueError(CANARY)
+
+    monkeypatch.setattr(LOGGER, "propagate", True)
+    with caplog.at_level(logging.INFO, LOGGER.name):
+        assert round_of(endpoint, queue, handler) == "failed"
+    kept = only(queue.jobs()).error
+    assert kept.startswith("ValueError at work/test_worker.py")
+    assert CANARY not in kept
+    assert CANARY not in caplog.text
+    assert "kind=verify tenant=a agent=- attempt=1 result=failed" in caplog.text
+
+
+def test_where_a_key_was_taken_away_nothing_is_left_to_do(endpoint: Endpoint, queue: Queue) -> None:
+    def handler(work: object, job: object) -> list[str]:
+        raise KeyRevoked("the key was taken away")
+
+    assert round_of(endpoint, queue, handler) == "revoked"
+    assert queue.jobs() == []
+
+
+def test_a_text_that_no_database_takes_is_kept_without_what_it_does_not_take(endpoint: Endpoint, queue: Queue) -> None:
+    assert round_of(endpoint, queue, lambda work, job: ["a\0b"]) == "failed"
+    assert only(queue.jobs()).error == "ab"
+
+
+def test_without_jobs_there_is_nothing_to_do(endpoint: Endpoint, queue: Queue) -> None:
+    worker = worker_of(endpoint, queue, {})
+    assert worker.round() is None
+    assert worker.run_once()
+
+
+def test_once_does_all_that_is_due_and_ends(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> None:
+    queue.add_missing([Wanted("quick", f"tenant-{number}") for number in range(5)])
+    assert worker_of(endpoint, queue, made_up(sayings)).run_once()
+    assert sayings.count("ended") == 5
+
+
+# Leases ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_job_that_takes_longer_than_its_lease_is_held(in_thread: Threads, queue: Queue, sayings: Sayings) -> None:
+    pace = Pace(lease=1.0, beat=0.2, idle=0.05, plan=3600.0)
+    first, second = (in_thread(pace) for _ in range(2))
+    queue.add("slow", tenant="a")
+    sayings.wait_for("ended")
+    first.stop()
+    second.stop()
+    assert sorted(first.counted.results + second.counted.results) == ["done"]
+
+
+def test_who_lost_the_lease_stops_at_the_next_step_and_goes_on_with_other_work(
+    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+) -> None:
+    worker = in_thread()
+    queue.add("long", tenant="a")
+    sayings.wait_for("begun")
+    server.pass_time(1000)
+    other = queue.take("other", LEASE, ["long"])
+    assert other is not None
+    until(lambda: worker.counted.results == ["lost"])
+    assert only(queue.jobs()).worker == "other"
+    queue.add("quick", tenant="b")
+    sayings.wait_for("ended")
+    worker.stop()
+    queue.finish(other)
+
+
+def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queue) -> None:
+    gate = threading.Event()
+
+    def handler(work: object, job: object) -> list[str]:
+        gate.wait(60)
+        return []
+
+    worker = in_thread(handlers={"stuck": handler})
+    queue.add("stuck", tenant="a")
+    until(lambda: [row.state for row in queue.jobs()] == ["running"])
+    stolen = only(queue.jobs())
+    with queue._transaction() as cursor:
+        cursor.execute("update lifeboat_work.job set lease = lease + 1 where id = %s", (stolen.id,))
+    worker.thread.join(20)
+    assert worker.counted.results == ["left"]
+    gate.set()
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
+
+
+def test_of_200_jobs_four_processes_do_each_once(queue: Queue, start: Started, sayings: Sayings) -> None:
+    tenants = [f"tenant-{number}" for number in range(200)]
+    queue.add_missing([Wanted("quick", tenant) for tenant in tenants])
+    for _ in range(4):
+        start()
+    sayings.wait_for("ended", 200, 60)
+    said = sayings.all()
+    assert sorted(tenant for word, tenant, _ in said if word == "begun") == sorted(tenants)
+    assert sorted(tenant for word, tenant, _ in said if word == "ended") == sorted(tenants)
+    assert len({pid for _, _, pid in said}) > 1
+    until(lambda: queue.jobs() == [])
+
+
+def test_the_same_job_asked_for_again_and_again_never_runs_twice_at_once(
+    queue: Queue, start: Started, sayings: Sayings
+) -> None:
+    for _ in range(2):
+        start()
+    until(lambda: _asked(queue, "quick") and len({pid for _, _, pid in sayings.all()}) == 2)
+    until(lambda: _asked(queue, "quick") and sayings.count("ended") >= 20)
+    until(lambda: queue.jobs() == [])
+    words = [word for word, _, _ in sayings.all()]
+    assert words == ["begun", "ended"] * (len(words) // 2)
+
+
+def test_what_a_killed_process_was_at_is_taken_over_after_its_lease(
+    queue: Queue, start: Started, sayings: Sayings
+) -> None:
+    queue.add("slow", tenant="a")
+    first = start()
+    sayings.wait_for("begun")
+    first.kill()
+    first.wait(30)
+    killed_at = time.monotonic()
+    second = start()
+    sayings.wait_for("begun", 2)
+    assert time.monotonic() - killed_at < 15
+    sayings.wait_for("ended")
+    assert [pid for word, _, pid in sayings.all() if word == "ended"] == [second.pid]
+    until(lambda: queue.jobs() == [])
+
+
+def test_a_process_that_is_to_stop_gives_its_job_back_at_the_next_step(
+    queue: Queue, start: Started, sayings: Sayings
+) -> None:
+    queue.add("long", tenant="a")
+    process = start()
+    sayings.wait_for("begun")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+    row = only(queue.jobs())
+    assert (row.state, row.attempts) == ("waiting", 0)
+
+
+def test_a_process_that_is_to_stop_leaves_a_job_without_steps_to_its_lease(
+    queue: Queue, start: Started, sayings: Sayings
+) -> None:
+    queue.add("stuck", tenant="a")
+    process = start()
+    sayings.wait_for("begun")
+    began = time.monotonic()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 1
+    assert time.monotonic() - began < QUICK.grace + 8
+    assert only(queue.jobs()).state == "running"
+
+
+def test_an_idle_process_stops_at_once(queue: Queue, start: Started, sayings: Sayings) -> None:
+    queue.add("quick", tenant="a")
+    process = start()
+    sayings.wait_for("ended")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(10) == 0
+
+
+# A database that goes away --------------------------------------------------------------------------------------------
+
+
+def test_workers_that_wait_survive_a_restart_of_the_database(
+    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+) -> None:
+    worker = in_thread()
+    server.database.server.restart()
+    until(lambda: _asked(queue, "quick"))
+    sayings.wait_for("ended")
+    worker.stop()
+    assert worker.counted.results == ["done"]
+
+
+def test_a_job_during_which_the_database_restarts_is_done_once(
+    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+) -> None:
+    pace = Pace(lease=20.0, beat=0.2, idle=0.05, plan=3600.0)
+    worker = in_thread(pace)
+    queue.add("slow", tenant="a")
+    sayings.wait_for("begun")
+    server.database.server.restart()
+    sayings.wait_for("ended")
+    until(lambda: worker.counted.results != [])
+    worker.stop()
+    assert worker.counted.results == ["done"]
+    assert sayings.count("begun") == 1
+    assert queue.jobs() == []
+
+
+def test_while_the_database_is_gone_a_worker_looks_seldom_and_stops_at_once(
+    endpoint: Endpoint, queue: Queue, server: QueueServer
+) -> None:
+    looks = 0
+
+    def count() -> None:
+        nonlocal looks
+        looks += 1
+
+    worker = worker_of(endpoint, queue, {}, alive=count)
+    server.database.server.stop()
+    thread = threading.Thread(target=worker.run)
+    try:
+        thread.start()
+        time.sleep(3)
+        assert looks <= 4
+        worker.stopped.set()
+        thread.join(15)
+        assert not thread.is_alive()
+    finally:
+        server.database.server.start()
+
+
+def test_a_job_that_ends_while_the_database_is_gone_for_long_is_told_as_lost(
+    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+) -> None:
+    worker = in_thread(Pace(lease=1.5, beat=0.2, idle=0.05, plan=3600.0))
+    queue.add("long", tenant="a")
+    sayings.wait_for("begun")
+    server.database.server.stop()
+    try:
+        until(lambda: worker.counted.results == ["lost"])
+    finally:
+        server.database.server.start()
+        worker.stop()
+
+
+def test_pauses_grow_to_half_a_minute_and_are_spread() -> None:
+    assert [pause(failures, 0.5) for failures in (1, 2, 3, 4, 5, 6, 60)] == [1, 2, 4, 8, 16, 30, 30]
+    assert pause(1, 0.0) == 0.5
+
+
+def _asked(queue: Queue, kind: str) -> bool:
+    try:
+        queue.add(kind, tenant="a")
+    except VaultBusy:
+        return False
+    return True
+
+
+# Figures --------------------------------------------------------------------------------------------------------------
+
+
+def test_figures_tell_of_jobs_and_of_the_queue_and_name_no_tenant(endpoint: Endpoint, queue: Queue) -> None:
+    figures = Figures(queue)
+    queue.add("verify", tenant="tenant-of-figures", agent="agent-of-figures")
+    figures.ended("sweep", "done", 0.3)
+    text = figures.text().decode()
+    assert 'lifeboat_jobs_total{kind="sweep",result="done"} 1.0' in text
+    assert 'lifeboat_queue_jobs{kind="verify",state="waiting"} 1.0' in text
+    assert 'lifeboat_queue_oldest_seconds{kind="verify"}' in text
+    assert "of-figures" not in text
+
+
+def test_figures_answer_on_a_port_and_end(queue: Queue) -> None:
+    import urllib.request
+
+    from lifeboat_endpoint.errors import PortTaken
+
+    figures = Figures(queue)
+    stop = figures.serve("127.0.0.1", port := _free_port())
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        assert b"lifeboat_queue_jobs" in answer.read()
+    with pytest.raises(PortTaken):
+        figures.serve("127.0.0.1", port)
+    stop()
+
+
+def test_figures_of_a_queue_that_does_not_answer_are_left_out() -> None:
+    class Away(Queue):
+        def __init__(self) -> None:
+            pass
+
+        def counts(self) -> list[object]:  # type: ignore[override]
+            raise VaultBusy("the database does not answer")
+
+    assert b"lifeboat_queue_jobs{" not in Figures(Away()).text()
+
+
+def _free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
