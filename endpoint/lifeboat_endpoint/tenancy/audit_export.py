@@ -125,10 +125,10 @@ def _row(document: JsonObject) -> Line:
     number, details = document["number"], document["details"]
     if type(number) is not int or not isinstance(details, dict):
         raise TypeError
-    texts = [document["time"], document["kind"], document["subject"], *apart.values()]
-    if not all(isinstance(text, str) for text in texts):
+    time, kind, subject = document["time"], document["kind"], document["subject"]
+    if not all(isinstance(text, str) for text in (time, kind, subject, *apart.values())):
         raise TypeError
-    row = AuditRow(number, *texts[:3], {**details, **apart}, bytes.fromhex(document["hash"]))
+    row = AuditRow(number, time, kind, subject, {**details, **apart}, bytes.fromhex(document["hash"]))
     return Line(row, bytes.fromhex(document["previous"]), None)
 
 

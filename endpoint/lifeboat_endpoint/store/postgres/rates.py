@@ -67,5 +67,5 @@ def _take(connection: Connection, key: bytes, wanted: float, rate: float, burst:
     with connection.pipeline(), connection.transaction():
         connection.execute(_SET, (key.hex(),))
         cursor = connection.execute(_TAKE, asked)
-    given, level = cursor.fetchone()
+    ((given, level),) = cursor.fetchall()
     return float(given), float(level)
