@@ -270,14 +270,15 @@ def test_a_certificate_that_logs_in_and_may_not_decrypt_is_revoked(
         assert transit.operations == ["cert", "encrypt", "decrypt", "cert", "decrypt"]
 
 
-def test_a_certificate_that_does_not_log_in_is_no_revocation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_may_log_in_no_more_is_revoked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = Certificates(tmp_path)
     with fake_transit(monkeypatch, made.serving) as transit:
         monkeypatch.setenv("VAULT_TOKEN", "")
         monkeypatch.setenv("VAULT_CLIENT_CERT", str(made.cert))
         monkeypatch.setenv("VAULT_CLIENT_KEY", str(made.key))
-        with pytest.raises(KeySourceRefused, match="does not log this endpoint in"):
+        with pytest.raises(KeyRevoked, match="does not log this endpoint in") as caught:
             source(transit.spec(ca=made.ca)).wrap(SECRET)
+        assert "auth/cert" in str(caught.value.fix)
 
 
 @pytest.mark.parametrize("option", ["ca", "cert"])

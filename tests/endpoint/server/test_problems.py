@@ -49,6 +49,7 @@ def test_an_error_comes_through_as_itself(error: LifeboatError, status: int) -> 
         (errors.UnknownSequence("7"), "unknown_there", 404),
         (errors.KeyRevoked("/srv/example.key is gone"), "key_revoked", 403),
         (errors.KeySourceRefused("/srv/example.key may be read by others"), "remote_busy", 503),
+        (errors.KeySourceAway("https://vault.example.com/srv/example gives no answer"), "remote_busy", 503),
         (errors.UnknownTenant("removed"), "remote_denied", 401),
         (ZeroDivisionError("/srv/example"), "accident", 500),
         (Refusal(429, errors.RemoteBusy("slowly")), "remote_busy", 429),

@@ -43,7 +43,7 @@ _PLACE = re.compile(r"/(?:v1/)?([\w.-]+(?:/[\w.-]+)*)/keys/([\w.-]{1,256})")
 _TOKEN = "VAULT_TOKEN"
 _MOST = 65536
 """Bytes of a token's file, and of an answer."""
-_NO_LOGIN = "log this endpoint in"
+_LOGIN = "log this endpoint in"
 _GONE = ("encryption key not found", "no handler for route", "unsupported path")
 _OTHER = ("disallowed by policy", "invalid ciphertext", "message authentication failed", "version")
 """What the service says of a text that it wrapped under a version which was withdrawn, or under another key."""
@@ -138,7 +138,7 @@ class _Transit:
             if self._token_of_certificate not in ("", old):
                 return self._token_of_certificate, False
             role = {"name": self._options["role"]} if "role" in self._options else {}
-            answer = self._posted("", "/v1/auth/cert/login", _NO_LOGIN, role)
+            answer = self._posted("", "/v1/auth/cert/login", _LOGIN, role)
             self._token_of_certificate = self._text(answer, "auth", "client_token")
             return self._token_of_certificate, True
 
@@ -183,7 +183,10 @@ class _Transit:
 
     def _refusal(self, what: str, status: int, body: bytes) -> LifeboatError:
         told = body.decode("utf-8", "replace").lower()
-        if status == 403 or status == 404 or (status == 400 and any(words in told for words in _GONE)):
+        if what == _LOGIN and status in (400, 403, 404):
+            told = f"{self._spec} does not {what} ({status})"
+            return KeyRevoked(told, fix="let the certificate of this endpoint log in (auth/cert)")
+        if status in (403, 404) or (status == 400 and any(words in told for words in _GONE)):
             fix = f"let the token of this endpoint update {self._place.mount}/{what}/{self._place.key}"
             return KeyRevoked(f"{self._spec} does not {what} ({status})", fix=fix)
         if status != 400:
