@@ -14,7 +14,7 @@ from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.opened import OpenedBucket
 from lifeboat_endpoint.store.sqlite import SqliteStore
 
-QUICK = Waits(connect=1.0, stalled=0.6, request=1.2, retries=1, retrying=1.0)
+QUICK = Waits(connect=1.0, stalled=1.0, request=2.0, retries=2, retrying=2.0)
 """Seconds: what is to fail fails soon."""
 
 WITHIN = 6.0

@@ -172,6 +172,16 @@ def test_what_could_not_be_deleted_is_still_named(
     assert list(store.names()) == keys(bucket) == []
 
 
+def test_an_object_that_is_gone_because_its_bucket_is_stays_named(
+    store: ObjectBlobs, store_faults: ObjectFaults
+) -> None:
+    store_faults.plan(faults.status(404, "BlobNotFound"), methods=["DELETE"])
+    store_faults.plan(faults.status(404, "ContainerNotFound"), methods=["GET"])
+    with pytest.raises(VaultUnusable, match="ContainerNotFound"):
+        store.remove("00")
+    assert list(store.names()) == ["00"]
+
+
 def test_where_nothing_works_the_row_waits_for_the_sweep(
     store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
 ) -> None:

@@ -81,18 +81,20 @@ class OpenedBucket:
             raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
 
     def delete(self, key: str) -> None:
-        def delete() -> None:
-            obstore.delete(self._store, key)
-
         begun = time.monotonic()
-        with contextlib.suppress(failures.NoObject):
-            try:
-                self._asked("deleting", delete)
-            except errors.VaultBusy:
-                # The library repeats no delete whose connection broke, and a store closes those that were idle.
-                if time.monotonic() - begun > _AT_ONCE:
-                    raise
-                self._asked("deleting", delete)
+        try:
+            self._delete(key)
+        except failures.NoObject:
+            self.check()  # of a bucket that is not there, some stores say the same
+        except errors.VaultBusy:
+            # The library repeats no delete whose connection broke, and a store closes those that were idle.
+            if time.monotonic() - begun > _AT_ONCE:
+                raise
+            with contextlib.suppress(failures.NoObject):
+                self._delete(key)
+
+    def _delete(self, key: str) -> None:
+        self._asked("deleting", lambda: obstore.delete(self._store, key))
 
     def list(self, prefix: str) -> Iterator[Listed]:
         chunks = obstore.list(self._store, prefix, chunk_size=_PER_LISTING)
