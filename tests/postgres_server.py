@@ -19,7 +19,10 @@ _OPTIONS = "-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsyn
 
 @dataclass(frozen=True)
 class PostgresServer:
+    """`options`: more settings, for the next start."""
+
     folder: Path
+    options: str = ""
 
     def address(self, password: str = PASSWORD, database: str = "postgres") -> str:
         return f"postgresql://postgres:{password}@/{database}?host={self.folder}"
@@ -37,7 +40,7 @@ class PostgresServer:
         _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "-m", mode, "stop")
 
     def start(self) -> None:
-        options = _OPTIONS.format(folder=self.folder)
+        options = f"{_OPTIONS.format(folder=self.folder)} {self.options}"
         log = f"{self.folder}/log"
         data = str(self.folder / "data")
         _run(_found() / "pg_ctl", "-D", data, "-w", "-t", "30", "-l", log, "-o", options, "start")

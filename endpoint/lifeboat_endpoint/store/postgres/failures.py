@@ -31,7 +31,13 @@ _BY_CLASS: dict[str, type[errors.VaultError]] = {
     "23": errors.DraftInvalid,
     "53": errors.VaultBusy,
 }
-_LOST = "connection"
+NO_RIGHT = "42501"
+_NOT_LET_IN = (
+    *("authentication failed", "no password supplied", "no pg_hba.conf entry", "not permitted to log in"),
+    *("certificate", "does not support SSL", "SSL error", "does not exist"),
+)
+"""What keeps a connection from being made until somebody changes something."""
+_ADDRESS_FIX = "look at `store` in endpoint.json, at the password file and at the certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
     errors.VaultFull: "give the database more space",
@@ -64,8 +70,8 @@ def is_lost(error: psycopg.Error) -> bool:
 def _without_state(error: psycopg.Error) -> errors.VaultError:
     """The client itself: it has no connection (any more), or was given what it cannot send."""
     if isinstance(error, psycopg.OperationalError):
-        if any(word in str(error) for word in ("authentication failed", "certificate", "does not exist", "SSL")):
-            return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}")
+        if "connection failed" in str(error) and any(words in str(error) for words in _NOT_LET_IN):
+            return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}", fix=_ADDRESS_FIX)
         return errors.VaultBusy(f"the database does not answer: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
     if isinstance(error, psycopg.DataError):
         return errors.DraftInvalid("a value that the database does not take")

@@ -54,6 +54,7 @@ class PostgresStore:
         self._scope = (tenant or "", agent or "", token or "")
         self._writer = _writer_of(kind, tenant, agent)
         self._connection: Connection | None = None
+        self._has_place = False
         self._reading: Connection | None = None
         self._streams = 0
         self._long: set[str] = set()
@@ -104,6 +105,7 @@ class PostgresStore:
             try:
                 _, entered = connection.together([(begin, ()), (_ENTER, (*self._scope, writer, wait))])
                 ((place,),) = connection.loaded(entered)
+                self._has_place = place > 0
                 if place == _OTHER_WRITES:
                     raise errors.VaultBusy("another process is writing there")
                 return connection
@@ -129,6 +131,8 @@ class PostgresStore:
                 connection.sent("rollback")
             elif status != _Status.IDLE:
                 connection.close()
+        except psycopg.Error:
+            connection.close()
         except BaseException:
             connection.close()
             raise
@@ -193,13 +197,18 @@ class PostgresStore:
         try:
             return connection.sent(statement, parameters)
         except psycopg.Error as error:
-            raise failures.translated(error) from None
+            raise self._failed(error) from None
 
     def _sent_together(self, connection: Connection, statements: list[tuple[str, Parameters]]) -> None:
         try:
             connection.together(statements)
         except psycopg.Error as error:
-            raise failures.translated(error) from None
+            raise self._failed(error) from None
+
+    def _failed(self, error: psycopg.Error) -> errors.VaultError:
+        if self._kind == "vault" and not self._has_place and error.sqlstate == failures.NO_RIGHT:
+            return errors.VaultMissing("the vault was removed meanwhile")
+        return failures.translated(error)
 
     def _streamed(self, statement: str, parameters: Parameters) -> Iterator[Row]:
         """By a cursor of the server, so that other statements can run meanwhile."""
