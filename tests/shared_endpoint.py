@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import object_faults
 import postgres_server
 import psutil
 import swift_server
@@ -36,9 +37,11 @@ from lifeboat_endpoint.tenancy.rows import Tenant
 
 Json = dict[str, Any]
 PATIENCE = 60.0
+OBJECT_SECONDS = 5
+"""How long a request to the object store may take."""
 DATABASE = "lifeboat"
 ROLES = ("lifeboat_owner", "lifeboat_api", "lifeboat_worker")
-_HERE = str(Path(__file__).parent)
+_PATH = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
 
 
 # Programs -------------------------------------------------------------------------------------------------------------
@@ -50,6 +53,7 @@ class Program:
     def __init__(self, data: Path, command: Sequence[str]) -> None:
         self.data = data
         self.process: subprocess.Popen[bytes] | None = None
+        self.dies = False
         self._command = list(command)
         self._logged = data.with_name(f"{data.name}.err")
 
@@ -65,11 +69,12 @@ class Program:
         """Start it. With `dies`, it ends as by kill -9 where it reaches the step for the nth time (from 1)."""
         plain = None if dies is None else (dies[0].value, dies[1])
         given = [*self._command, "--data", str(self.data)]
+        self.dies = dies is not None
         code = f"import endpoint_servers; endpoint_servers.be_endpoint({given!r}, {plain!r})"
         with self._logged.open("ab") as err:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", code],
-                env={**os.environ, "PYTHONPATH": _HERE, "XDG_CONFIG_HOME": str(self.data.parent / "config")},
+                env={**os.environ, "PYTHONPATH": _PATH, "XDG_CONFIG_HOME": str(self.data.parent / "config")},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=err,
@@ -120,6 +125,9 @@ class Server(Program):
 
     def start(self, *, dies: tuple[Step, int] | None = None) -> None:
         super().start(dies=dies)
+        self.wait_until_it_serves()
+
+    def wait_until_it_serves(self) -> None:
         assert self.process is not None and self.process.stdout is not None
         told = self.process.stdout.readline()
         assert b'"url"' in told, f"the server did not start: {told!r} {self.log[-3000:]}"
@@ -232,11 +240,13 @@ class Joined:
 
 @dataclass
 class SharedEndpoint:
-    """`url` is the balancer's, `endpoint` the same endpoint in this process, as a worker sees it."""
+    """`url` is the balancer's, `endpoint` the same endpoint in this process, as a worker sees it. `faults` stands
+    before the object store."""
 
     folder: Path
     database: Database
     objects: swift_server.SwiftServer
+    faults: object_faults.ObjectFaults
     store: SharedStore
     balancer: Balancer
     endpoint: Endpoint
@@ -252,6 +262,10 @@ class SharedEndpoint:
     def logs(self) -> str:
         return "".join(each.log for each in (*self.servers, *self.workers))
 
+    def troubles(self) -> list[str]:
+        """What the processes say went wrong."""
+        return [line for line in self.logs.splitlines() if " ERROR " in line or line.startswith((" ", "Traceback"))]
+
     def new_tenant(self, **options: Any) -> Joined:
         tenant = self.endpoint.add_tenant(f"tenant-{next(self._names)}", **options)
         control = self.endpoint.control
@@ -265,13 +279,29 @@ class SharedEndpoint:
 
     def all_run(self) -> None:
         """Whoever was stopped or killed runs again, without anything that is to go wrong."""
+        self.faults.heal()
+        self.faults.asked.clear()
         if not _accepts(self.database):
             self.database.start()
-        for each in (*self.servers, *self.workers):
-            if not each.runs:
-                each.restart()
-        for server in self.servers:
-            wait_until_ready(server.url)
+        ended = [each for each in (*self.servers, *self.workers) if not each.runs or each.dies]
+        self.restart(ended)
+
+    def running_servers(self) -> int:
+        return sum(server.runs for server in self.servers)
+
+    def servers_die(self, step: Step, nth: int = 1) -> None:
+        """Both start again, and end where they reach a step for the nth time."""
+        self.restart(self.servers, dies=(step, nth))
+
+    def restart(self, programs: Sequence[Program], *, dies: tuple[Step, int] | None = None) -> None:
+        """All of them at once: beginning is most of the work."""
+        for each in programs:
+            each.kill()
+            Program.start(each, dies=dies)
+        for each in programs:
+            if isinstance(each, Server):
+                each.wait_until_it_serves()
+                wait_until_ready(each.url)
         self.balancer.look()
 
 
@@ -299,22 +329,23 @@ def running(*, purge_hours: int = 0) -> Iterator[SharedEndpoint]:
             objects = swift_server.shared()
             found = stack.enter_context(database())
             balancer = stack.enter_context(balancing())
-            store = SharedStore(found.address(), objects.url(), objects.options(), connections=8)
+            faults = stack.enter_context(object_faults.in_front_of(objects.address))
+            options = {**objects.options(faults.address), "timeout": str(OBJECT_SECONDS)}
+            store = SharedStore(found.address(), objects.url(), options, connections=8)
             (folder / "key").mkdir(mode=0o700)
             names = ("here", "api-1", "api-2", "worker-1", "worker-2")
             folders = {name: new_folder(folder, name, store) for name in names}
             for each in folders.values():
                 _set(each, purge_hours=purge_hours)
             endpoint = stack.enter_context(Endpoint.open(folders["here"]))
-            made = SharedEndpoint(folder, found, objects, store, balancer, endpoint)
+            made = SharedEndpoint(folder, found, objects, faults, store, balancer, endpoint)
             made.new_tenant()  # a server that finds no tenant makes one
             made.servers = [Server(folders[name], balancer.address) for name in ("api-1", "api-2")]
-            made.workers = [] and [Program(folders[name], ["endpoint", "work"]) for name in ("worker-1", "worker-2")]
+            made.workers = [Program(folders[name], ["endpoint", "work"]) for name in ("worker-1", "worker-2")]
+            balancer.upstreams = [server.url for server in made.servers]
             for each in (*made.servers, *made.workers):
                 stack.callback(each.kill)
-                each.start()
-            balancer.upstreams = [server.url for server in made.servers]
-            made.all_run()
+            made.restart([*made.servers, *made.workers])
             yield made
     finally:
         shutil.rmtree(folder, ignore_errors=True)

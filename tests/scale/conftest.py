@@ -16,9 +16,12 @@ def begun() -> Iterator[SharedEndpoint]:
 
 
 @pytest.fixture
-def shared(begun: SharedEndpoint) -> SharedEndpoint:
+def shared(begun: SharedEndpoint) -> Iterator[SharedEndpoint]:
+    """What the processes found wrong is shown where a test fails."""
     begun.all_run()
-    return begun
+    before = begun.troubles()
+    yield begun
+    print("\n".join(begun.troubles()[len(before) :][-200:]))
 
 
 @pytest.fixture
