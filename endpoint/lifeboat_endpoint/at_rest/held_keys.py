@@ -10,7 +10,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.at_rest.keyed import SealingKeys, sealing_keys
@@ -26,7 +26,7 @@ _SWEEP = 10.0
 class Given:
     """A data key that the source of this specification gave, and how many seconds it is believed."""
 
-    key: bytes
+    key: bytes = field(repr=False)
     source: str
     seconds: float
 

@@ -112,6 +112,13 @@ def test_a_service_that_is_sealed_standing_by_or_busy_is_away(transit: FakeTrans
     assert caught.value.retryable
 
 
+@pytest.mark.parametrize("code", [400, 403, 404])
+def test_who_stands_before_the_service_revokes_nothing(transit: FakeTransit, code: int) -> None:
+    transit.answer = status(code, b"<html>no such place</html>")
+    with pytest.raises(KeySourceAway, match="not of the service"):
+        source(transit.spec()).wrap(SECRET)
+
+
 def test_a_token_is_never_led_elsewhere(transit: FakeTransit) -> None:
     transit.answer = status(307, Location=f"{transit.server.address}/elsewhere")
     with pytest.raises(KeySourceAway):

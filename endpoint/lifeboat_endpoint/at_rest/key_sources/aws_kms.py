@@ -42,7 +42,6 @@ _CREDENTIALS = {
     "UnrecognizedClientException",
 }
 _WRONG_KEY = {"InvalidKeyUsageException", "InvalidArnException", "ValidationException", "UnsupportedOperationException"}
-_LOADING = threading.Lock()
 
 
 class AwsKmsKind:
@@ -64,6 +63,7 @@ class _AwsKms:
         self._region = region
         self._endpoint = endpoint
         self._context = PURPOSE | ({"context": context} if context else {})
+        self._loading = threading.Lock()
         self._client: Any = None
 
     def encrypt(self, secret: bytes) -> bytes:
@@ -90,7 +90,7 @@ class _AwsKms:
 
     def _connected(self) -> Any:
         """The client. Raises KeySourceRefused where boto3 was told to ask an address that is not https."""
-        with _LOADING:
+        with self._loading:
             if self._client is None:
                 client = (
                     _library("boto3")

@@ -13,7 +13,6 @@ VAULT_CACERT and VAULT_NAMESPACE.
 
 from __future__ import annotations
 
-import binascii
 import importlib
 import json
 import os
@@ -82,7 +81,7 @@ class _Transit:
         found = self._asked("decrypt", "plaintext", {"ciphertext": wrapped.decode("ascii", "replace")})
         try:
             return b64decode(found, validate=True)
-        except binascii.Error:
+        except ValueError:
             raise self._away("nonsense") from None
 
     def _asked(self, what: str, wanted: str, given: dict[str, str]) -> str:
@@ -92,8 +91,8 @@ class _Transit:
         token, is_new = self._logged_in("")
         try:
             return self._answer(token, what, wanted, given)
-        except KeyRevoked:
-            if is_new:
+        except KeyRevoked as error:
+            if is_new or error.only_this:
                 raise
         return self._answer(self._logged_in(token)[0], what, wanted, given)
 
@@ -115,7 +114,7 @@ class _Transit:
             return None
         if file := environment.get(_FILES["token-file"]):
             return self._read(file)
-        if token := environment.get("VAULT_TOKEN"):
+        if token := environment.get(_TOKEN):
             return token
         return None if self._option("cert") else self._without_token("there is no token")
 
@@ -182,10 +181,12 @@ class _Transit:
         return self._options.get(name) or os.environ.get(_FILES[name]) or None
 
     def _refusal(self, what: str, status: int, body: bytes) -> LifeboatError:
-        told = body.decode("utf-8", "replace").lower()
+        told = _errors(body)
+        if told is None:
+            return self._away(f"status {status}, and not of the service")
         if what == _LOGIN and status in (400, 403, 404):
-            told = f"{self._spec} does not {what} ({status})"
-            return KeyRevoked(told, fix="let the certificate of this endpoint log in (auth/cert)")
+            fix = "let the certificate of this endpoint log in (auth/cert)"
+            return KeyRevoked(f"{self._spec} does not {what} ({status})", fix=fix)
         if status in (403, 404) or (status == 400 and any(words in told for words in _GONE)):
             fix = f"let the token of this endpoint update {self._place.mount}/{what}/{self._place.key}"
             return KeyRevoked(f"{self._spec} does not {what} ({status})", fix=fix)
@@ -193,8 +194,8 @@ class _Transit:
             return self._away(f"status {status}")
         if what == "decrypt" and any(words in told for words in _OTHER):
             fix = "let min_decryption_version of the key reach back to the version that wrapped it"
-            told = f"{self._spec} does not open this data key with any version that it may use"
-            return KeyRevoked(told, only_this=True, fix=fix)
+            opens = f"{self._spec} does not open this data key with any version that it may use"
+            return KeyRevoked(opens, only_this=True, fix=fix)
         return KeySourceRefused(f"{self._spec} does not {what}: it does not take what it is asked ({status})")
 
     def _text(self, body: bytes, part: str, name: str) -> str:
@@ -228,6 +229,15 @@ def _opened(where: str, outside: Path) -> ServiceKey:
     named = _Place(f"{found.scheme}://{found.netloc}", place[1], place[2])
     cache = service.cache_seconds(_spec(where), options)
     return ServiceKey(_spec(where), _Transit(_spec(where), named, options), cache)
+
+
+def _errors(body: bytes) -> str | None:
+    """What the service itself says, in small letters; None for an answer of somebody who stands before it."""
+    try:
+        found = json.loads(body)["errors"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    return " ".join(str(each) for each in found).lower() if isinstance(found, list) else None
 
 
 def _library(name: str) -> Any:
