@@ -26,7 +26,8 @@ OPTIONS: Mapping[str, frozenset[str]] = {
 }
 """By scheme. `endpoint` is the address of a store that is not the cloud's own; `credentials_file` (as the AWS tools
 write it, with `profile`) and `service_account` (JSON) are files that hold keys; `root_certificate` is a file of
-authorities trusted beside the system's; `timeout` seconds for one request."""
+authorities trusted beside the system's; `timeout` the seconds for one request, in which 8 MiB have to
+pass: more where the line is slow."""
 
 KEYS_COME_FROM: Mapping[str, str] = {
     "s3": "give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment, name a credentials_file, or give the "
@@ -46,8 +47,9 @@ _LONGEST_TIMEOUT = 600
 
 
 class Waits(NamedTuple):
-    """Seconds. A request takes at most `request`, of which nothing moves for at most `stalled`; after a failure it is
-    tried again at most `retries` times and not later than `retrying` after its beginning."""
+    """Seconds. A request takes at most `request`, and nothing comes back for at most `stalled` of them, which includes
+    sending up to 8 MiB; after a failure it is tried again at most `retries` times and not later than `retrying` after
+    its beginning."""
 
     connect: float = 5.0
     stalled: float = 20.0
@@ -103,7 +105,11 @@ def opened(store: ObjectStore, waits: Waits | None = None) -> OpenedBucket:
             "the library for object stores is not installed",
             fix="pipx inject agent-lifeboat obstore 'psycopg[binary,pool]'",
         ) from None
-    return opened.opened(store, waits or Waits(request=float(store.options.get("timeout", Waits().request))))
+    return opened.opened(store, waits or _waits(store.options.get("timeout")))
+
+
+def _waits(timeout: str | None) -> Waits:
+    return Waits() if timeout is None else Waits(stalled=float(timeout), request=float(timeout))
 
 
 def _split(url: str) -> SplitResult:
