@@ -13,12 +13,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import shared_endpoint
 import swift_server
 from keeping import AGENT, OTHER, numbers
+from killing import KILLED
 from vaults import START, commit
 
 from lifeboat_alf import metas
+from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.moving import Moved, move
@@ -53,7 +56,7 @@ class Places:
 
 
 @contextlib.contextmanager
-def places() -> Iterator[Places]:
+def opened_places() -> Iterator[Places]:
     objects = swift_server.shared()
     with shared_endpoint.database() as database:
         yield Places(database, objects)
@@ -138,7 +141,7 @@ def with_agents(endpoint: Endpoint, tenant: Tenant) -> None:
 
 
 def is_the_same(moving: Moving) -> None:
-    """Every row and every body of every vault and tenant, compared here once more, in another way than the move does."""
+    """Every row and every body of every vault and tenant, compared in another way than the move does."""
     with moving.before() as old, moving.after() as new:
         assert [each.id for each in old.control.tenants()] == [each.id for each in new.control.tenants()]
         assert old.control.tokens() == new.control.tokens()
@@ -150,6 +153,9 @@ def is_the_same(moving: Moving) -> None:
 def _same_tenant(old: Endpoint, new: Endpoint, tenant: Tenant) -> None:
     source = OldFolder(old.folder, files=old.files, clock=old.clock)
     engine: Any = new.engine
+    if not source.has_tables(tenant.id):
+        assert new.space(tenant.id).agent_ids() == []
+        return
     with source.tenant(tenant.id) as rows:
         assert _rows(rows, tables.TENANT) == _rows(engine.tenant_rows(tenant.id), tables.TENANT)
     for agent_id in new.space(tenant.id).agent_ids():
@@ -176,6 +182,35 @@ def holds(moving: Moving) -> str:
     with contextlib.closing(Pools(Database(moving.store.database, moving.store.worker_role))) as pools:
         row = PostgresStore(pools.control, "control", tenant=None).row("select endpoint from control")
     return "" if row is None else str(row[0])
+
+
+@pytest.fixture(scope="module")
+def places() -> Iterator[Places]:
+    with opened_places() as found:
+        yield found
+
+
+@pytest.fixture
+def moving(tmp_path: Path, places: Places) -> Moving:
+    """An endpoint that holds something of everything."""
+    moving = made(tmp_path, places.store())
+    filled(moving)
+    return moving
+
+
+def dies_at(moving: Moving, step: Step, nth: int = 1) -> bool:
+    """Move in a process of its own that ends as by kill -9 where it reaches the step for the nth time; False when it
+    never got there."""
+    code = (
+        "import sys; from pathlib import Path; from killing import ending_at; from lifeboat_alf.seams import steps;"
+        "from lifeboat_endpoint.migration.moving import move;"
+        f"steps.hook = ending_at(steps.Step({step.value!r}), {nth});"
+        f"move(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=120, check=False)
+    assert done.returncode in (0, KILLED), done.stderr.decode()[-2000:]
+    return done.returncode == KILLED
 
 
 def command(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:

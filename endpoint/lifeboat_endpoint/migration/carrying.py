@@ -46,6 +46,8 @@ class Carrying:
 
     def agents(self, tenant_id: str) -> list[tuple[str, str]]:
         """(id, id of the vault) of those that have one."""
+        if not self._old.has_tables(tenant_id):
+            return []
         with self._old.tenant(tenant_id) as source:
             return [(agent_id, vault_id) for agent_id, vault_id in source.rows(_AGENTS)]
 
@@ -54,6 +56,8 @@ class Carrying:
         that is not the same."""
         self._key_document(tenant_id)
         reached(Step.ENDPOINT_MIGRATE_KEYS)
+        if not self._old.has_tables(tenant_id):
+            return Carried()
         read = partial(self._old.tenant_body, tenant_id)
         rows, blobs = self._new.tenant_rows(tenant_id), self._new.blobs(tenant_id, "")
         with self._old.tenant(tenant_id) as source:

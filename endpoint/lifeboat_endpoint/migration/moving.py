@@ -30,7 +30,6 @@ from lifeboat_endpoint.migration.old import OldFolder
 from lifeboat_endpoint.migration.target import Target, Told
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.store.lock_file import locked
-from lifeboat_endpoint.store.protocols import MetadataStore
 
 LOCK = "migrate.lock"
 _AT_ONCE = 4
@@ -91,13 +90,18 @@ def move(
         reached(Step.ENDPOINT_MIGRATE_SETTLED)
         target.begin()
         source = OldFolder(old, files=files, clock=clock)
-        with contextlib.closing(target.engine()) as engine, contextlib.closing(source.control()) as rows:
+        with contextlib.closing(target.engine()) as engine:
             target.keep_signing_key(old, engine)
             target.keep_certificates(old)
-            moved = _carried(Carrying(source, engine, clock), rows, engine, Marks(engine.control(), since), tell)
+            moved = _carried(source, engine, Marks(engine.control(), since), clock, tell)
             if not moved.problems:
-                _patiently(lambda: control.finish(rows, engine.control(), found.id, leaving, clock.now()))
+                _patiently(lambda: _finish(source, engine, found.id, leaving, clock))
         return moved
+
+
+def _finish(source: OldFolder, engine: SharedEngine, endpoint_id: str, leaving: Leaving, clock: Clock) -> None:
+    with source.control() as rows:
+        control.finish(rows, engine.control(), endpoint_id, leaving, clock.now())
 
 
 def give_up(
@@ -140,14 +144,13 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def _carried(carrying: Carrying, rows: MetadataStore, engine: SharedEngine, marks: Marks, tell: Told) -> Moved:
-    moved = Moved()
-    jobs = []
-    for (tenant_id,) in list(rows.rows(_TENANTS)):
-        moved.tenants += 1
-        jobs.append(_Job(tenant_id))
-        jobs += [_Job(tenant_id, *agent) for agent in carrying.agents(tenant_id)]
-    moved.agents = len(jobs) - moved.tenants
+def _carried(source: OldFolder, engine: SharedEngine, marks: Marks, clock: Clock, tell: Told) -> Moved:
+    carrying, moved = Carrying(source, engine, clock), Moved()
+    with source.control() as rows:
+        tenants = [tenant_id for (tenant_id,) in rows.rows(_TENANTS)]
+    jobs = [_Job(tenant_id) for tenant_id in tenants]
+    jobs += [_Job(tenant_id, *agent) for tenant_id in tenants for agent in carrying.agents(tenant_id)]
+    moved.tenants, moved.agents = len(tenants), len(jobs) - len(tenants)
 
     def work(job: _Job) -> Carried:
         if marks.has(job.name):

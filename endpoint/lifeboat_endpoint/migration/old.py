@@ -4,17 +4,20 @@ tables up to this program."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.engines.files import AGENTS, TENANTS
 from lifeboat_endpoint.migration.tables import with_hashes
 from lifeboat_endpoint.service import bodies, schema
 from lifeboat_endpoint.service.tables import FILE as TABLES
-from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_endpoint.store.disk import DiskBlobs, translated
 from lifeboat_endpoint.store.migrations import STEPS, Steps, migrate
 from lifeboat_endpoint.store.schema import TABLES as VAULT_TABLES
 from lifeboat_endpoint.store.schema import VERSION as VAULT_VERSION
@@ -23,6 +26,8 @@ from lifeboat_endpoint.tenancy import schema as control_schema
 from lifeboat_endpoint.tenancy.control_file import CONTROL
 from lifeboat_endpoint.vault.vault import BODIES
 from lifeboat_endpoint.vault.vault import FILE as VAULT
+
+_VERSIONS = {"control": control_schema.VERSION, "tenant": schema.VERSION, "vault": VAULT_VERSION}
 
 
 class OldFolder:
@@ -33,9 +38,15 @@ class OldFolder:
         self._files = files
         self._clock = clock
 
-    def control(self) -> SqliteStore:
-        """Raises VaultMissing, VaultDamaged."""
-        return self._opened(self.folder / CONTROL, control_schema.TABLES, control_schema.STEPS, "control")
+    @contextlib.contextmanager
+    def control(self) -> Iterator[SqliteStore]:
+        """As it is and may become: tokens still come and go. Raises VaultMissing, VaultDamaged."""
+        with self._opened(self.folder / CONTROL, control_schema.TABLES, control_schema.STEPS, "control") as store:
+            yield store
+
+    def has_tables(self, tenant_id: str) -> bool:
+        """Not before a tenant was asked for the first time."""
+        return (self._tenant(tenant_id) / TABLES).exists()
 
     @contextlib.contextmanager
     def tenant(self, tenant_id: str) -> Iterator[SqliteStore]:
@@ -70,19 +81,38 @@ class OldFolder:
         return self._tenant(tenant_id) / AGENTS / agent_id
 
     @contextlib.contextmanager
-    def _moment(self, path: Path, tables: tuple[str, ...], steps: Steps, table: str) -> Iterator[SqliteStore]:
-        with contextlib.closing(self._opened(path, tables, steps, table)) as store:
+    def _moment(self, path: Path, tables: Sequence[str], steps: Steps, table: str) -> Iterator[SqliteStore]:
+        with self._opened(path, tables, steps, table) as store:
             with store.transaction():
                 pass  # whoever writes has ended, and whoever comes next finds that nothing is taken
             with store.snapshot():
                 yield store
 
-    def _opened(self, path: Path, tables: tuple[str, ...], steps: Steps, table: str) -> SqliteStore:
-        versions = {"control": control_schema.VERSION, "tenant": schema.VERSION, "vault": VAULT_VERSION}
-        store = SqliteStore(path, tables=tables)
+    @contextlib.contextmanager
+    def _opened(self, path: Path, tables: Sequence[str], steps: Steps, table: str) -> Iterator[SqliteStore]:
+        with _file(path, tables) as store:
+            migrate(store, path, steps, _VERSIONS[table], table=table)
+            yield with_hashes(store)
+
+
+@contextlib.contextmanager
+def _file(path: Path, tables: Sequence[str]) -> Iterator[SqliteStore]:
+    """On a full disk SQLite opens only what some process has open already. What none has is read from a copy on the
+    disk of temporary files: nobody can write to it there. Raises VaultFull where there is no room either."""
+    with contextlib.ExitStack() as stack:
         try:
-            migrate(store, path, steps, versions[table], table=table)
-            return with_hashes(store)
-        except BaseException:
-            store.close()
-            raise
+            store = SqliteStore(path, tables=tables)
+        except errors.VaultFull:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lifeboat-move.")))
+            store = SqliteStore(_copied(path, folder), tables=tables)
+        stack.callback(store.close)
+        yield store
+
+
+def _copied(path: Path, folder: Path) -> Path:
+    """With the log that belongs to it."""
+    with translated():
+        for file in (path, path.with_name(f"{path.name}-wal")):
+            with contextlib.suppress(FileNotFoundError):
+                shutil.copyfile(file, folder / file.name)
+    return folder / path.name
