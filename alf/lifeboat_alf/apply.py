@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property
@@ -43,6 +44,7 @@ from lifeboat_alf.state import (
     ABSENT_LEAF,
     BodyAbsent,
     Entry,
+    FarState,
     GoneRecord,
     Leaf,
     Partition,
@@ -55,6 +57,8 @@ from lifeboat_alf.state import (
 
 JsonObject = dict[str, Any]
 
+_TOGETHER = 64
+"""Lines whose ids a base that is far away is asked for at once."""
 _KEPT = 1 << 20
 """Bytes of bodies that are kept once they were unpacked: each is asked for more than once, and most are small."""
 
@@ -69,17 +73,17 @@ class AppliedState:
 
     def __init__(self, base: State, delta: DeltaReader) -> None:
         _check_fit(base.sequence, delta)
-        self._redactions = base.redactions.beside(delta.redactions)
+        held = base.redactions
+        self._redactions = held.beside(delta.redactions)
         self._certain = self._redactions.without_waiting()
-        self._base = (
-            base if self._redactions is base.redactions else RedactedState(base, delta.redactions.without_waiting())
-        )
+        self._base = base if self._redactions is held else RedactedState(base, delta.redactions.without_waiting())
         self._delta = delta
         self._items = {item.path: item for item in delta.items}
         self._entries: dict[str, Entry | None] = {}
         self._made: dict[str, bytes] = {}
         self._room = _KEPT
         self._removed = set(delta.removed_records)
+        self._unknown: set[str] = set()
         self._in_place: dict[str, Record] = {}
         self._appended: dict[str, Record] = {}
         self._restored: dict[str, Record] = {}
@@ -238,7 +242,7 @@ class AppliedState:
         found = self._in_place.get(record_id) or self._appended.get(record_id) or self._restored.get(record_id)
         if found is not None or record_id in self._removed or record_id in self._gone:
             return found
-        return self._base.record(record_id)
+        return None if record_id in self._unknown else self._base.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
         changed = self._removed | self._gone.keys() | self._restored.keys()
@@ -262,7 +266,7 @@ class AppliedState:
 
     def _lay_records(self, rows: _Rows) -> None:
         places = ForeignPlaces(self, self._head()) if self._delta.foreign else StatedPlaces(self._delta)
-        for line in self._delta.records():
+        for line in self._lines():
             records.check_shape(records.parse(line.line), entry=layout.DELTA_RECORDS, line=line.number)
             place = places.of(line)
             if line.id in self._gone:
@@ -277,6 +281,14 @@ class AppliedState:
             elif not self._delta.foreign:
                 raise ApplyError(f"{line.id} is to {line.operation}, but the base lacks it")
         self._lay_partitions(places.opened)
+
+    def _lines(self) -> Iterator[RecordLine]:
+        """Those of the delta; the base is asked for some together whether it lacks them."""
+        lines = self._delta.records()
+        while some := list(itertools.islice(lines, _TOGETHER)):
+            if isinstance(self._base, FarState):
+                self._unknown |= self._base.unknown_records([line.id for line in some])
+            yield from some
 
     def _replace(self, known: Record, line: RecordLine, rows: _Rows) -> None:
         """In place. The reference ignores a `create` of what is there, which here would be another record's id, and

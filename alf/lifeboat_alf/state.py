@@ -15,9 +15,9 @@ Which paths are entries (the rest of an archive is derived from them when it is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from lifeboat_alf.redactions import Redactions
@@ -131,6 +131,15 @@ class State(Protocol):
     @property
     def redactions(self) -> Redactions:
         """Those that name a leaf of this state, at least. Who signed them is for `lifeboat_keys.redacting` to show."""
+        ...
+
+
+@runtime_checkable
+class FarState(Protocol):
+    """A state of which every question costs a journey: many are asked together."""
+
+    def unknown_records(self, record_ids: Collection[str]) -> Set[str]:
+        """Those of these ids that `record` has nothing for; it may leave out some."""
         ...
 
 

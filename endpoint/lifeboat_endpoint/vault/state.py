@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Leaf, Record, Sequence, path_key
@@ -90,6 +90,10 @@ class VaultState:
     def record(self, record_id: str) -> Record | None:
         row = self._metadata.row(sql.RECORD, (record_id, *self._at))
         return None if row is None else record_of(next(self._columns.records([row])), self._objects)
+
+    def unknown_records(self, record_ids: Collection[str]) -> set[str]:
+        known = self._metadata.rows(sql.known_records(len(record_ids)), tuple(record_ids))
+        return set(record_ids).difference(record_id for (record_id,) in known)
 
     def gone(self) -> Iterator[GoneRecord]:
         if not self._redactions():

@@ -132,6 +132,11 @@ def live_records_in(buckets: int) -> str:
     return f"{_LIVE_RECORD} and r.bucket in ({', '.join('?' * buckets)})"
 
 
+def known_records(count: int) -> str:
+    """Those among `count` ids of which there ever was a record."""
+    return f"select distinct id from record where id in ({', '.join('?' * count)})"
+
+
 def live_records_named(count: int) -> str:
     """Live records among `count` ids."""
     marks = ", ".join("?" * count)
