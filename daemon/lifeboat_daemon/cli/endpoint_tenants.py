@@ -20,7 +20,8 @@ FIRST_TOKEN = "first"
 KEY_SOURCE = click.option(
     "--key-source",
     metavar="SOURCE",
-    help="Where the key lies that protects the data: file:/path, keyring:NAME, env:VARIABLE. Never in DIR.",
+    help="Where the key lies that protects the data: file:/path, keyring:NAME, env:VARIABLE, aws-kms:KEY, "
+    "transit:https://... Never in DIR.",
 )
 
 

@@ -132,7 +132,7 @@ def test_sealed_files_are_read_back_too(endpoint: Endpoint, tenant: Tenant) -> N
     assert proof_of(endpoint).sealed_agents == 1 and proof_of(endpoint).ok
     (body,) = (tenant_folder(endpoint, tenant.id) / "files").iterdir()
     kept = body.read_bytes()
-        body.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
+    body.write_bytes(kept[:-1] + bytes([kept[-1] ^ 1]))
     proof = proof_of(endpoint)
     assert kinds(proof) == ["sealed"] and "0001.age" in proof.findings[0].message
 
