@@ -8,9 +8,10 @@ a tenant gets at most N times one bundle and a 64th of its quota more than its q
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from weakref import WeakValueDictionary
 
 from lifeboat_endpoint.errors import RemoteFull, RemoteTooLarge
@@ -25,22 +26,34 @@ _COUNT_STEP = 256 << 10
 _UNCOUNTED = 64
 """A quota divided by this is what all agents of a tenant together grow by before they are counted, at most."""
 
-More = Callable[[int], None]
-
 
 class _Process:
     """What this process has taken of one tenant and not counted yet. For many threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._taking = 0
+        self._tickets = itertools.count()
+        self._taking: dict[int, int] = {}
         self._grown: Counter[str] = Counter()
 
-    def take(self, size: int) -> int:
-        """All that is uncounted with this."""
+    def begin(self) -> int:
+        """Something is on its way: its ticket."""
         with self._guard:
-            self._taking += size
-            return self._taking + self._grown.total()
+            ticket = next(self._tickets)
+            self._taking[ticket] = 0
+            return ticket
+
+    def take(self, ticket: int, size: int) -> int:
+        """So much more of it is; all that is uncounted with it, but for what began later: of two that have no room
+        together the first one has."""
+        with self._guard:
+            self._taking[ticket] += size
+            before = sum(taken for each, taken in self._taking.items() if each <= ticket)
+            return before + self._grown.total()
+
+    def end(self, ticket: int) -> None:
+        with self._guard:
+            del self._taking[ticket]
 
     def grow(self, agent_id: str, size: int) -> int:
         with self._guard:
@@ -56,12 +69,37 @@ _PROCESS: WeakValueDictionary[str, _Process] = WeakValueDictionary()
 _PROCESS_GUARD = threading.Lock()
 
 
+class Taking:
+    """Something on its way."""
+
+    def __init__(self, quota: Quota, ticket: int) -> None:
+        self._quota = quota
+        self._ticket = ticket
+        self._size = 0
+
+    def more(self, size: int) -> None:
+        """So much more of it came. Raises RemoteTooLarge, RemoteFull."""
+        most = self._quota.limits.bundle_bytes
+        if self._size + size > most:
+            raise RemoteTooLarge(f"{self._size + size} bytes, at most {most} are taken")
+        self._take(size)
+
+    def keeps(self, size: int) -> None:
+        """What is kept of it has so many bytes: it came packed. Raises RemoteFull."""
+        if size > self._size:
+            self._take(size - self._size)
+
+    def _take(self, size: int) -> None:
+        self._size += size
+        self._quota.take(self._ticket, size)
+
+
 class Quota:
     """Of one tenant, for one thread; `place` tells tenants apart in this process."""
 
     def __init__(self, place: str, roster: Roster, limits: Limits) -> None:
         self._roster = roster
-        self._limits = limits
+        self.limits = limits
         self._step = _COUNT_STEP
         with _PROCESS_GUARD:
             self._process = _PROCESS.setdefault(place, _Process())
@@ -72,23 +110,16 @@ class Quota:
             pass
 
     @contextlib.contextmanager
-    def taking(self, size: int = 0) -> Iterator[More]:
-        """While something is taken that is not counted yet: nobody in this process takes its room meanwhile. What is
-        yielded is told how much more there is of it. Both raise RemoteTooLarge, RemoteFull."""
-        taken = 0
-
-        def more(size: int) -> None:
-            nonlocal taken
-            if taken + size > self._limits.bundle_bytes:
-                raise RemoteTooLarge(f"{taken + size} bytes, at most {self._limits.bundle_bytes} are taken")
-            taken += size
-            self._check(self._process.take(size))
-
+    def taking(self, size: int = 0) -> Iterator[Taking]:
+        """While something is taken that is not counted yet: nobody in this process takes its room meanwhile. Raises
+        RemoteTooLarge, RemoteFull."""
+        ticket = self._process.begin()
         try:
-            more(size)
-            yield more
+            made = Taking(self, ticket)
+            made.more(size)
+            yield made
         finally:
-            self._process.take(-taken)
+            self._process.end(ticket)
 
     def grew(self, agent_id: str, size: int) -> bool:
         """Whether an agent, which grew by some bytes, is to be counted now."""
@@ -98,8 +129,10 @@ class Quota:
         """An agent's row says how large it is."""
         self._process.count(agent_id)
 
-    def _check(self, uncounted: int) -> None:
-        quota = self._limits.tenant_bytes
+    def take(self, ticket: int, size: int) -> None:
+        """So much more of something that has a ticket. Raises RemoteFull."""
+        uncounted = self._process.take(ticket, size)
+        quota = self.limits.tenant_bytes
         if quota is None:
             return
         with as_remote():

@@ -23,7 +23,7 @@ from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.fitting import check_fit, is_head
 from lifeboat_endpoint.service.holding import Holding
 from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.quota import Quota
+from lifeboat_endpoint.service.quota import Quota, Taking
 from lifeboat_endpoint.service.refusing import as_bundle, as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.vaults import Vaults
@@ -84,7 +84,7 @@ class Receiving:
     def receive(self, agent_id: str, sent: Sent) -> Received:
         """Raises as `Remote.push`."""
         row = self.open_row(agent_id)
-        with self._quota.taking(sent.size):
+        with self._quota.taking(sent.size) as taking:
             reached(Step.ENDPOINT_RECEIVED)
             with as_bundle():
                 reader = self._reader(sent)
@@ -92,8 +92,10 @@ class Receiving:
                 _check_agent(agent_id, reader)
                 with as_remote():
                     vault = self._vaults.get(agent_id, row.vault or "")
-                signed = reader.sequence.signature is not None
-                made = self._signed(row, vault, reader, sent) if signed else self._unsigned(row, vault, reader, sent)
+                if reader.sequence.signature is None:
+                    made = self._unsigned(row, vault, reader, sent)
+                else:
+                    made = self._signed(taking, row, vault, reader, sent)
         self.open_row(agent_id)  # still: nothing of an agent that was purged meanwhile is acknowledged
         return made
 
@@ -113,7 +115,7 @@ class Receiving:
 
     # States of a Lifeboat device --------------------------------------------------------------------------------
 
-    def _signed(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
+    def _signed(self, taking: Taking, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
         sequence = reader.sequence
         base = reader.base_sequence if isinstance(reader, DeltaReader) else None
         with as_bundle():
@@ -127,11 +129,11 @@ class Receiving:
             with vault.snapshot():
                 draft = _draft(vault, head, reader)
             reached(Step.ENDPOINT_CHECKED)
-            made = self._accept(row.id, vault, sequence, base, draft, writer)
+            made = self._accept(taking, vault, sequence, base, draft, writer)
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
 
     def _accept(
-        self, agent_id: str, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
+        self, taking: Taking, vault: Vault, sequence: Sequence, base: int | None, draft: Draft, writer: str
     ) -> SequenceRow | None:
         """The new head; None when another process put the same state there a moment ago."""
 
@@ -139,11 +141,14 @@ class Receiving:
             if is_head(sequence, head):
                 raise _AlreadyThere
             check_fit(sequence, base, head, epoch)
-            self._roster.get(agent_id)
+            self._roster.get(vault.agent_id)
 
+        now = self._clock.now()
         reached(Step.ENDPOINT_ACCEPTED)
         try:
-            return vault.accept(sequence, draft, kind=KIND, writer=writer, raw_time=self._clock.now(), fits=fits)
+            return vault.accept(
+                sequence, draft, kind=KIND, writer=writer, raw_time=now, fits=fits, has_room=taking.keeps
+            )
         except _AlreadyThere:
             return None
 

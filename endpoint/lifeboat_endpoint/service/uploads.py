@@ -153,9 +153,9 @@ class Uploads:
         agent_id = self.get(upload_id).agent_id
         made = list[tuple[str, int]]()
         try:
-            with self._quota.taking() as more:
+            with self._quota.taking() as taking:
                 for piece in _pieces(chunks, self._limits.part_bytes):
-                    more(len(piece))
+                    taking.more(len(piece))
                     with as_remote():
                         made.append((self._bodies.put(agent_id, piece), len(piece)))
                 with as_remote():

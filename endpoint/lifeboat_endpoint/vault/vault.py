@@ -142,14 +142,15 @@ class Vault(VaultPurging):
         writer: str,
         raw_time: Moment,
         fits: Callable[[SequenceRow | None, int], None] | None = None,
+        has_room: Callable[[int], None] | None = None,
     ) -> SequenceRow:
         """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
         they were signed. What an applied redaction names is kept as it reads now, whatever was sent. `raw_time` says
         when it came here. A higher epoch is in force from now on.
 
         `fits` gets the head and the epoch in force inside the transaction, whatever other processes did since the draft
-        was made; what it raises is raised, and nothing happened. Raises DraftInvalid, and SignatureError when the draft
-        does not lead to the digest; then nothing happened.
+        was made, `has_room` the bytes that the state adds; what they raise is raised, and nothing happened. Raises
+        DraftInvalid, and SignatureError when the draft does not lead to the digest; then nothing happened.
         """
 
         def signed(made: Sequence) -> JsonObject | None:
@@ -170,7 +171,9 @@ class Vault(VaultPurging):
             if sequence.epoch > epoch:
                 self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
             made = self._place(sql.SEQUENCE, sequence.number)
-        assert made is not None
+            assert made is not None
+            if has_room is not None:
+                has_room(made.bytes)
         return made
 
     def _write(

@@ -47,11 +47,11 @@ def quota_of(kept: Kept, most: int | None, *, place: str = "home", bundle: int =
 def test_two_threads_do_not_take_the_same_room() -> None:
     kept = Kept(900)
     one, two = quota_of(kept, 1000), quota_of(kept, 1000)
-    with one.taking(60):
+    with one.taking(60) as first:
         with pytest.raises(RemoteFull), two.taking(60):
             pass
         with two.taking(40):
-            pass
+            first.keeps(100)  # what came first goes first
     with two.taking(60):
         pass
 
@@ -59,13 +59,25 @@ def test_two_threads_do_not_take_the_same_room() -> None:
 def test_what_comes_piece_by_piece_is_room_that_is_taken() -> None:
     kept = Kept()
     one, two = quota_of(kept, 1000, bundle=900), quota_of(kept, 1000)
-    with one.taking() as more:
-        more(500)
+    with one.taking() as taking:
+        taking.more(500)
         with pytest.raises(RemoteFull):
             two.check(600)
         with pytest.raises(RemoteTooLarge):
-            more(500)
+            taking.more(500)
     two.check(600)
+
+
+def test_what_came_packed_needs_room_for_what_is_kept_of_it() -> None:
+    one, two = quota_of(Kept(), 1000, bundle=100), quota_of(Kept(), 1000)
+    with one.taking(80) as taking:
+        taking.keeps(50)
+        two.check(920)
+        taking.keeps(600)
+        with pytest.raises(RemoteFull):
+            two.check(500)
+        with pytest.raises(RemoteFull):
+            taking.keeps(1100)
 
 
 def test_tenants_have_room_of_their_own() -> None:
