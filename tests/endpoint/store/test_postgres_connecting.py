@@ -192,6 +192,16 @@ def test_a_password_is_no_part_of_an_error(network: Network, monkeypatch: pytest
     assert PASSWORD not in f"{caught.value.message} {caught.value.fix}"
 
 
+def test_a_server_that_takes_no_writes_is_not_the_one_that_was_meant(network: Network) -> None:
+    """As a standby says it, or the old server after a failover."""
+    network.restarted("-c ssl=on -c default_transaction_read_only=on")
+    try:
+        with pytest.raises(errors.VaultBusy):
+            network.check(network.address())
+    finally:
+        network.restarted("-c ssl=on")
+
+
 @pytest.mark.parametrize("options", ["-c ssl=off", "-c ssl=on -c ssl_max_protocol_version=TLSv1.2"])
 def test_a_server_that_speaks_less_is_not_spoken_to(network: Network, options: str) -> None:
     network.restarted(options)

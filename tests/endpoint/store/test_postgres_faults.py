@@ -17,7 +17,7 @@ from psycopg import errors as sql_errors
 from shared_databases import OTHER_TENANT, TENANT, SharedDatabase, shared_database
 
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import connecting, failures, store, wire
+from lifeboat_endpoint.store.postgres import connecting, failures, wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 
@@ -185,7 +185,6 @@ def test_connections_that_nobody_had_while_the_server_restarted_are_replaced_unn
 
 def test_a_server_that_is_away_is_busy_soon(own: SharedDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connecting, "WAIT_SECONDS", 1.0)
-    monkeypatch.setattr(store, "WAIT_SECONDS", 1.0)
     with own.pools() as pools:
         rows = vault(pools, "away")
         own.server.stop()

@@ -36,7 +36,7 @@ _SECRET_FIX = (
 CONNECT_SECONDS = 5
 LOCK_SECONDS = 10
 STATEMENT_SECONDS = 300
-IDLE_SECONDS = 120
+IDLE_SECONDS = 300
 """How long a transaction may stand open with nothing asked: a process that hangs keeps no lock for ever."""
 SILENCE_SECONDS = 15
 """After how long without a sign of life, or an answer to what was sent, a connection counts as broken."""

@@ -14,7 +14,7 @@ _BY_STATE: dict[str, type[errors.VaultError]] = {
     "40001": errors.VaultBusy,
     "40P01": errors.VaultBusy,
     "53100": errors.VaultFull,
-    "54000": errors.DraftInvalid,  # a name too long for an index
+    "54000": errors.DraftInvalid,
     "55P03": errors.VaultBusy,
     "57014": errors.VaultBusy,
     "57P01": errors.VaultBusy,
@@ -32,6 +32,7 @@ _BY_CLASS: dict[str, type[errors.VaultError]] = {
     "53": errors.VaultBusy,
 }
 NO_RIGHT = "42501"
+_TOO_LONG = "54000"
 _NOT_LET_IN = (
     *("authentication failed", "no password supplied", "no pg_hba.conf entry", "not permitted to log in"),
     *("certificate", "does not support SSL", "SSL error", "does not exist"),
@@ -86,5 +87,9 @@ def _words(error: psycopg.Error, state: str) -> str:
     """Which rule was broken where. What the server says of values (class 22) is left out."""
     diag = error.diag
     where = ".".join(part for part in (diag.schema_name, diag.table_name, diag.constraint_name) if part)
-    said = "a value does not fit" if state.startswith("22") else diag.message_primary or type(error).__name__
+    said = diag.message_primary or type(error).__name__
+    if state.startswith("22"):
+        said = "a value does not fit"
+    elif state == _TOO_LONG:
+        said = "a name is too long to be looked up"
     return f"the database says: {said}{f' ({where})' if where else ''} [{state}]"

@@ -97,31 +97,37 @@ class PostgresStore:
             self._give_back(connection)
 
     def _begun(self, begin: str, writer: int | None = None, wait: bool = True) -> Connection:
-        """A connection with a transaction for this scope. One that a restart of the server broke while nobody had it
-        is thrown away, and the next one is tried."""
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            connection = self._taken()
-            try:
-                _, entered = connection.together([(begin, ()), (_ENTER, (*self._scope, writer, wait))])
-                ((place,),) = connection.loaded(entered)
-                self._has_place = place > 0
-                if place == _OTHER_WRITES:
-                    raise errors.VaultBusy("another process is writing there")
-                return connection
-            except psycopg.Error as error:
-                self._give_back(connection)
-                if not failures.is_lost(error) or time.monotonic() >= deadline:
-                    raise failures.translated(error) from None
-            except BaseException:
-                self._give_back(connection)
-                raise
+        """A connection with a transaction for this scope."""
+        connection = self._taken()
+        try:
+            _, entered = connection.together([(begin, ()), self._entering(writer, wait)])
+            ((place,),) = connection.loaded(entered)
+            if place == _OTHER_WRITES:
+                raise errors.VaultBusy("another process is writing there")
+            self._has_place = place > 0
+            return connection
+        except psycopg.Error as error:
+            self._give_back(connection)
+            raise failures.translated(error) from None
+        except BaseException:
+            self._give_back(connection)
+            raise
+
+    def _entering(self, writer: int | None = None, wait: bool = True) -> tuple[str, Parameters]:
+        return _ENTER, (*self._scope, writer, wait)
 
     def _taken(self) -> Connection:
-        try:
-            return self._pool.getconn()
-        except psycopg.Error as error:
-            raise failures.translated(error) from None
+        """What a restart of the server broke while nobody had it is thrown away."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:
+            try:
+                connection = self._pool.getconn()
+            except psycopg.Error as error:
+                raise failures.translated(error) from None
+            if not connection.is_left or time.monotonic() >= deadline:
+                return connection
+            connection.close()
+            self._pool.putconn(connection)
 
     def _give_back(self, connection: Connection) -> None:
         """Whatever was not committed is rolled back."""
@@ -142,10 +148,7 @@ class PostgresStore:
     # Statements -------------------------------------------------------------------------------------------------
 
     def execute(self, statement: str, parameters: Parameters = ()) -> int:
-        if self._connection is None:
-            with self.transaction():
-                return self.execute(statement, parameters)
-        return changed(self._sent(self._connection, numbered(statement), parameters))
+        return self._written(numbered(statement), parameters)[0]
 
     def execute_many(self, statement: str, rows: Iterable[Parameters]) -> None:
         if self._connection is None:
@@ -161,7 +164,7 @@ class PostgresStore:
 
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
         if not is_query(statement):  # what changes rows and tells of them
-            return iter(self._changing(numbered(statement), parameters))
+            return iter(self._written(numbered(statement), parameters)[1])
         if statement not in self._long:
             found = self._asked(limited(statement), parameters)
             if len(found) <= FIRST_FETCH:
@@ -169,29 +172,30 @@ class PostgresStore:
             self._long.add(statement)
         return self._streamed(numbered(statement), parameters)
 
-    def _changing(self, statement: str, parameters: Parameters) -> list[Row]:
-        if self._connection is None:
-            with self.transaction():
-                return self._changing(statement, parameters)
-        return self._connection.loaded(self._sent(self._connection, statement, parameters))
+    def _written(self, statement: str, parameters: Parameters) -> tuple[int, list[Row]]:
+        """How many rows it changed, and what it tells of them."""
+        connection = self._connection
+        if connection is None:
+            return self._alone(statement, parameters, self._writer)
+        result = self._sent(connection, statement, parameters)
+        return changed(result), connection.loaded(result)
 
     def _asked(self, statement: str, parameters: Parameters) -> list[Row]:
-        """In whatever is open, else in a transaction of its own."""
         connection = self._connection or self._reading
-        if connection is not None:
-            return connection.loaded(self._sent(connection, statement, parameters))
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:
-            connection = self._taken()
-            try:
-                entering = (_ENTER, (*self._scope, None, True))
-                _, found = connection.together([entering, (statement, parameters)])
-                return connection.loaded(found)
-            except psycopg.Error as error:
-                if not failures.is_lost(error) or time.monotonic() >= deadline:
-                    raise failures.translated(error) from None
-            finally:
-                self._give_back(connection)
+        if connection is None:
+            return self._alone(statement, parameters)[1]
+        return connection.loaded(self._sent(connection, statement, parameters))
+
+    def _alone(self, statement: str, parameters: Parameters, writer: int | None = None) -> tuple[int, list[Row]]:
+        """In a transaction of its own: that is what goes to the server together."""
+        connection = self._taken()
+        try:
+            _, found = connection.together([self._entering(writer), (statement, parameters)])
+            return changed(found), connection.loaded(found)
+        except psycopg.Error as error:
+            raise failures.translated(error) from None
+        finally:
+            self._give_back(connection)
 
     def _sent(self, connection: Connection, statement: str, parameters: Parameters = ()) -> Result:
         try:

@@ -53,7 +53,16 @@ class Connection(psycopg.Connection[Any]):
     """One of a pool. Statements are prepared when they are first sent, under names that are kept here."""
 
     _lifeboat_prepared: dict[str, bytes] | None = None
-    _lifeboat_rows: adapt.Transformer | None = None
+    _lifeboat_rows: psycopg.abc.Transformer | None = None
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the server has gone: nobody asked anything, and there is something to be read."""
+        if self.closed:
+            return True
+        poll = select.poll()
+        poll.register(self.pgconn.socket, select.POLLIN)
+        return bool(poll.poll(0))
 
     @_told("statement")
     def sent(self, statement: str, parameters: Parameters = ()) -> Result:
