@@ -213,8 +213,8 @@ def dies_at(moving: Moving, step: Step, nth: int = 1) -> bool:
     return done.returncode == KILLED
 
 
-def command(*arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
-    """`lifeboat endpoint migrate`, as a person gives it."""
+def command(*arguments: str | Path, name: str = "migrate") -> subprocess.CompletedProcess[bytes]:
+    """`lifeboat endpoint NAME`, as a person gives it."""
     code = "from lifeboat_daemon.cli import main; main()"
-    given = [sys.executable, "-c", code, "endpoint", "migrate", *map(str, arguments)]
+    given = [sys.executable, "-c", code, "endpoint", name, *map(str, arguments)]
     return subprocess.run(given, capture_output=True, timeout=120, check=False)

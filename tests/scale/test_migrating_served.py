@@ -4,6 +4,7 @@ one answer at the same address."""
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ import httpx
 import pytest
 from endpoint_servers import RunningEndpoint, running_endpoint
 from invariants import every_kept_sequence_has_its_digest
-from moving_endpoints import Moving, Places, places
+from moving_endpoints import Moving, Places, command, places
 from replicated import Replicated, machine_in
 
 from lifeboat_alf.seams import steps
@@ -180,5 +181,6 @@ def test_the_new_one_is_not_served_before_all_is_there(served: Served) -> None:
 
     with pytest.raises(KeyboardInterrupt), slowly(fail):
         served.moving.move()
-    with pytest.raises(AssertionError, match="not all of it is there"):
-        RunningEndpoint(served.moving.new, plain=True, workers=1, options=()).start()
+    refused = command("--plain-http", "--listen", "127.0.0.1:0", "--data", served.moving.new, "--json", name="serve")
+    said = json.loads(refused.stdout)["error"]
+    assert "not all of it is there" in said["message"] and "endpoint migrate" in said["fix"]

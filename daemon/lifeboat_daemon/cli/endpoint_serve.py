@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -119,7 +120,7 @@ def _server_module() -> Any:
 
 def _token(session: EndpointSession, join: str | None) -> _New | None:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.errors import NoEndpoint
+    from lifeboat_endpoint.errors import NoEndpoint, VaultBusy
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 
     try:
@@ -128,6 +129,8 @@ def _token(session: EndpointSession, join: str | None) -> _New | None:
         endpoint, is_new = Endpoint.create(session.data), True
     with endpoint:
         if join is None and endpoint.engine.shared:
+            with contextlib.suppress(VaultBusy):  # it is served once the database answers
+                endpoint.engine.control()
             return None  # who serves may not make tokens there
         named = _tenant(endpoint, join)
         if named is None:
