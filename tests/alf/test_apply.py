@@ -67,6 +67,29 @@ def test_a_touched_file_travels_without_its_bytes():
     assert_same(applied(a, data), b)
 
 
+def test_a_base_that_is_far_away_is_asked_for_many_records_together():
+    asked = []
+
+    class Far(MemoryState):
+        def record(self, record_id):
+            asked.append(record_id)
+            return super().record(record_id)
+
+        def unknown_records(self, record_ids):
+            return {each for each in record_ids if super(Far, self).record(each) is None}
+
+    a, old = Far(), testing.record()
+    a.add(old)
+    b = a.copy(number=1)
+    b.update({**old, "content": "Another text."})
+    b.add_all([testing.record() for _ in range(100)])
+    data = delta_bytes(a, b)
+    asked.clear()
+    there = applied(a, data)
+    assert set(asked) == {old["id"]}
+    assert_same(there, b)
+
+
 def test_a_record_that_moved_to_another_partition_is_removed_and_appended():
     a = MemoryState()
     record = testing.record()
