@@ -62,7 +62,8 @@ class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     (`postgresql:///lifeboat?host=/run/postgresql`), without a password; `objects` as `s3://bucket/prefix`, `gs://...`
     or `az://...`, with `object_options` of that kind of store, none of them secret. Bodies of more than `inline_bytes`
     are objects. Whoever serves connects as `api_role`, workers and people who look after it as `worker_role`; tables
-    belong to `owner_role`. A process has at most `connections` to each kind of table."""
+    belong to `owner_role`. A process has at most `connections` to each kind of table. Objects that nothing names are
+    removed after `loose_days`: older backups of the database could not be put back whole."""
 
     database: str
     objects: str
@@ -72,10 +73,13 @@ class SharedStore(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     worker_role: str = "lifeboat_worker"
     owner_role: str = "lifeboat_owner"
     connections: int = 32
+    loose_days: int = 30
 
     def __post_init__(self) -> None:
         if not 0 <= self.inline_bytes <= 1 << 20:
             raise ValueError("inline_bytes is 0 to 1048576")
+        if self.loose_days < 2:
+            raise ValueError("loose_days is at least 2")
         if not 4 <= self.connections <= 1000:
             raise ValueError("connections is 4 to 1000")
 

@@ -115,6 +115,10 @@ class Engine(Protocol):
         """What was made before a moment for tenants that are not known; how many."""
         ...
 
+    def sweep(self, now: datetime) -> int:
+        """Remove what no row names, and has not for long; how many. Nothing of what is on its way is taken."""
+        ...
+
     def buckets(self) -> BucketRows | None:
         """None where processes of other machines keep nothing here."""
         ...

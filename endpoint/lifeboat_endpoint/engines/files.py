@@ -96,6 +96,10 @@ class FilesEngine:
     def check(self) -> None:
         self.control().row("select schema from control")
 
+    def sweep(self, now: datetime) -> int:
+        """Nothing: vaults and tenants sweep their own folders."""
+        return 0
+
     def buckets(self) -> None:
         return None
 

@@ -10,9 +10,9 @@ import contextlib
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from lifeboat_alf import times
@@ -29,6 +29,7 @@ from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.objects.blobs import ObjectBlobs, new_key
 from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.claim import check_claim
+from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket
 from lifeboat_endpoint.store.postgres import migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
@@ -45,6 +46,8 @@ UNFINISHED = "unfinished:"
 BODIES, KEYS = "bodies", "keys"
 """Folders of the object store; each tenant has one of its own below."""
 _MOST_DOCUMENTS = 1000
+_REPLACED = timedelta(days=2)
+"""How long a key document that a crash left beside its successor may stay."""
 
 
 class SharedEngine:
@@ -196,6 +199,17 @@ class SharedEngine:
         for check in self.checks().values():
             check()
 
+    def sweep(self, now: datetime) -> int:
+        """Objects that were left when a database was restored to an earlier moment, or by a process that ended."""
+        before = now - timedelta(days=self.store.loose_days)
+        bodies = sweep_bucket(self.bucket, named_by(self.body_rows), prefix=BODIES, before=before)
+        # A document that another one replaced holds keys that were destroyed, perhaps.
+        keys = sweep_bucket(self.bucket, self._named_documents, prefix=KEYS, before=now - _REPLACED)
+        return bodies.removed + keys.removed
+
+    def _named_documents(self, keys: Sequence[str]) -> Collection[str]:
+        return {str(key) for (key,) in self.control().rows(sql.DOCUMENT_KEYS)}
+
     def buckets(self) -> BucketRows:
         return PostgresBuckets(self.pools.work)
 
@@ -305,7 +319,24 @@ class ObjectKeyDocuments:
         key = self._key()
         if key is None:
             raise errors.VaultMissing(f"{self.name} does not exist")
-        return self._engine.document(key)
+        try:
+            return self._engine.document(key)
+        except errors.VaultDamaged:
+            return self._engine.document(self._successor(key))
+
+    def _successor(self, missing: str) -> str:
+        """What replaced a document that a row still names: the database was restored to an earlier moment. It holds all
+        keys that were not destroyed since. Raises VaultDamaged."""
+        listed = list(self._engine.bucket.list(f"{KEYS}/{self._tenant}"))
+        now = self._key()
+        if now is not None and now != missing:
+            return now  # somebody replaced it a moment ago
+        if not listed:
+            raise errors.VaultDamaged(f"{self.name} is missing in the object store")
+        newest = max(listed, key=lambda each: (each.modified, each.key)).key
+        with self._rows.transaction():
+            self._rows.execute(sql.SET_DOCUMENT, (self._tenant, newest, times.to_text(self._engine._clock.now())))
+        return newest
 
     def replace(self, data: bytes) -> None:
         key = new_key(f"{KEYS}/{self._tenant}")

@@ -118,8 +118,10 @@ def _sweep_tenant(work: Work, job: Job, tenant: Tenant) -> list[str]:
 
 
 def _sweep_endpoint(work: Work) -> list[str]:
-    if trusted_now(work.endpoint) is not None:
+    now = trusted_now(work.endpoint)
+    if now is not None:
         removal.remove_nobodys(work.endpoint)
+        work.endpoint.engine.sweep(now)
     return []
 
 

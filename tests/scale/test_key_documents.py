@@ -1,0 +1,60 @@
+"""The wrapped data keys of a tenant, as objects that rows name."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from endpoint_purges import machine_in, pushed
+from shared_endpoint import Joined, SharedEndpoint
+
+from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.maintenance.proving import prove
+
+pytestmark = pytest.mark.scale
+NAMED = "select object from lifeboat_control.key_document where tenant = $$%s$$"
+NAME_AGAIN = "update lifeboat_control.key_document set object = $$%s$$ where tenant = $$%s$$"
+
+
+def engine_of(shared: SharedEndpoint) -> SharedEngine:
+    assert isinstance(shared.endpoint.engine, SharedEngine)
+    return shared.endpoint.engine
+
+
+def named(shared: SharedEndpoint, tenant: Joined) -> str:
+    ((key,),) = shared.database.run(NAMED % tenant.tenant.id, name="lifeboat")
+    return str(key)
+
+
+def documents(shared: SharedEndpoint, tenant: Joined) -> list[str]:
+    return [each.key for each in engine_of(shared).bucket.list(f"keys/{tenant.tenant.id}")]
+
+
+def test_a_database_of_yesterday_finds_the_keys_of_today(
+    shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+) -> None:
+    pushed(shared.endpoint.space(tenant.tenant.id), machine_in(tmp_path))
+    before = named(shared, tenant)
+    made = shared.endpoint.keys(tenant.tenant.id).rotate()
+    shared.database.run(NAME_AGAIN % (before, tenant.tenant.id), name="lifeboat")
+    engine_of(shared)._documents.clear()
+    shared.endpoint.forget(tenant.tenant.id)
+    assert shared.endpoint.keys(tenant.tenant.id).current() == made
+    assert prove(shared.endpoint, [tenant.tenant]).ok and named(shared, tenant) != before
+
+
+def test_a_document_that_was_replaced_is_gone_and_one_that_a_crash_left_is_swept(
+    shared: SharedEndpoint, tenant: Joined
+) -> None:
+    keys = shared.endpoint.keys(tenant.tenant.id)
+    keys.rotate()
+    assert documents(shared, tenant) == [named(shared, tenant)]
+    engine = engine_of(shared)
+    left = f"keys/{tenant.tenant.id}/aa/{'ab' * 32}"
+    engine.bucket.put(left, b"what a crash left")
+    engine.sweep(shared.endpoint.clock.now())
+    assert left in documents(shared, tenant)
+    engine.sweep(shared.endpoint.clock.now() + timedelta(days=3))
+    assert documents(shared, tenant) == [named(shared, tenant)]
+    assert keys.sealer().open("body", keys.sealer().seal("body", b"still")) == b"still"
