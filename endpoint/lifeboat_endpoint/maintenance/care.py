@@ -96,6 +96,8 @@ def compact(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], None] = no
 
 
 def _thin(vault: Vault, endpoint: Endpoint, now: datetime | None, care: Care) -> None:
+    if endpoint.engine.shared:
+        vault.sweep_leftovers()  # files do so whenever they are opened
     history.thin(vault, endpoint.settings, now, care)
     cap = endpoint.settings.size_cap.agent
     if cap is not None and not history.keep_below(vault, cap, endpoint.settings, now, care):

@@ -83,13 +83,13 @@ class Vault(VaultPurging):
         try:
             migrate(metadata, folder / FILE)
             vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock, sealer=sealer)
-            vault._sweep_leftovers()
+            vault.sweep_leftovers()
         except BaseException:
             metadata.close()
             raise
         return vault
 
-    def _sweep_leftovers(self) -> None:
+    def sweep_leftovers(self) -> None:
         """Remove what a commit or a purge that was cut off left behind; whoever is writing right now will do it. Damage
         is for a verification to name."""
         try:

@@ -91,7 +91,7 @@ class Latest(NamedTuple):
 def wait_after(attempt: int, chance: float) -> timedelta:
     """How long a job waits after its `attempt`-th failure. `chance` from 0 to 1 spreads those that failed together:
     from half as long to half as long again."""
-    return _FIRST_WAIT * ((0.5 + chance) * 2 ** (attempt - 1))
+    return _FIRST_WAIT * ((0.5 + chance) * 2.0 ** (attempt - 1))
 
 
 class Queue:

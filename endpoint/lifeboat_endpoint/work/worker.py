@@ -71,7 +71,7 @@ class Worker:
     name: str
     pace: Pace = field(default_factory=Pace)
     counting: Counting | None = None
-    alive: Callable[[], None] = _nobody
+    alive: Callable[[], object] = _nobody
     handlers: Mapping[str, Handler] = field(default_factory=lambda: HANDLERS)
     plan: Callable[[Endpoint, Queue], int] = planning.plan
     _planned_at: float = float("-inf")
