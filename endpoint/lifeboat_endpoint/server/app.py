@@ -58,7 +58,7 @@ def make_app(
     endpoint.signing_key()  # whoever asks for the version waits for no disk
     found = tuple(table.routes() if routes is None else routes)
     metrics = Metrics()
-    operations.tell(metrics)
+    operations.tell(metrics.operations)
     server = Server(
         endpoint,
         settings,

@@ -67,7 +67,7 @@ class Family(NamedTuple):
 _SUM, _LEAST = "livesum", "livemin"
 _MODES = (_SUM, _LEAST)
 """How gauges of several processes become one."""
-FAMILIES = (
+_OWN = (
     Family("counter", "lifeboat_requests", ("method", "route", "status"), "Requests answered."),
     Family(
         "histogram",
@@ -81,6 +81,11 @@ FAMILIES = (
     Family("counter", "lifeboat_pushes", ("result",), "States that were pushed, by what became of them."),
     Family("counter", "lifeboat_purges", ("state",), "Purges that were sent."),
     Family("counter", "lifeboat_refusals", ("limit",), "Requests refused because there were too many."),
+    Family("gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM),
+    Family("gauge", "lifeboat_database_waiting", ("kind",), "Threads that wait for a connection.", mode=_SUM),
+    Family("gauge", "lifeboat_ready", ("part",), "1 where a part that requests need answers.", mode=_LEAST),
+)
+_OPERATIONS = (
     Family(
         "histogram",
         "lifeboat_operation_seconds",
@@ -92,23 +97,40 @@ FAMILIES = (
         "counter", "lifeboat_operation_errors", ("system", "operation", "error"), "What was answered with an error."
     ),
     Family("counter", "lifeboat_key_lookups", (), "Data keys that were needed, held or not."),
-    Family("gauge", "lifeboat_database_connections", ("kind", "state"), "Connections to the database.", mode=_SUM),
-    Family("gauge", "lifeboat_database_waiting", ("kind",), "Threads that wait for a connection.", mode=_SUM),
-    Family("gauge", "lifeboat_ready", ("part",), "1 where a part that requests need answers.", mode=_LEAST),
 )
+FAMILIES = (*_OWN, *_OPERATIONS)
 _PUSHED = {200: "known", 201: "taken", 409: "behind", 413: "too_large", 429: "refused", 503: "busy", 507: "full"}
 
 
+class Operations:
+    """What was asked of databases, object stores and key sources: a `Listener` of `operations`."""
+
+    def __init__(self, registry: Any) -> None:
+        self._seconds, self._errors, self._lookups = (_made(family, registry) for family in _OPERATIONS)
+        self._known: dict[tuple[str, str], Any] = {}
+
+    def asked(self, system: System, operation: str, seconds: float, error: str) -> None:
+        child = self._known.get((system, operation))
+        if child is None:
+            child = self._known[system, operation] = self._seconds.labels(system, operation)
+        child.observe(seconds)
+        if error:
+            self._errors.labels(system, operation, error).inc()
+
+    def key_wanted(self) -> None:
+        self._lookups.inc()
+
+
 class Metrics:
-    """The figures of this process. A `Listener` of `operations`."""
+    """The figures of this process."""
 
     def __init__(self) -> None:
         _make_room()
         from prometheus_client import CollectorRegistry
 
         self._registry = CollectorRegistry()
-        self._found = {family.name: _made(family, self._registry) for family in FAMILIES}
-        self._asked: dict[tuple[str, str], Any] = {}
+        self._found = {family.name: _made(family, self._registry) for family in _OWN}
+        self.operations = Operations(self._registry)
 
     def request(self, method: str, route: str, status: int, seconds: float, received: int, sent: int) -> None:
         """Count an answer. `route` is the route's path with its parameters' names, never their values."""
@@ -129,18 +151,6 @@ class Metrics:
     def refused(self, limit: Literal["token", "address"]) -> None:
         """Count a request that came too often."""
         self._found["lifeboat_refusals"].labels(limit).inc()
-
-    def asked(self, system: System, operation: str, seconds: float, error: str) -> None:
-        child = self._asked.get((system, operation))
-        if child is None:
-            child = self._found["lifeboat_operation_seconds"].labels(system, operation)
-            self._asked[system, operation] = child
-        child.observe(seconds)
-        if error:
-            self._found["lifeboat_operation_errors"].labels(system, operation, error).inc()
-
-    def key_wanted(self) -> None:
-        self._found["lifeboat_key_lookups"].inc()
 
     def connected(self, kind: str, connections: Connections) -> None:
         """How many connections this process has for a kind of work right now."""

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lifeboat_endpoint import operations
 from lifeboat_endpoint.errors import CannotServe, PortTaken, ServerMissing, VaultError
+from lifeboat_endpoint.server.metrics import Operations
 from lifeboat_endpoint.work.queue import Count, Queue
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ class Figures:
             "lifeboat_job_seconds", "How long jobs ran.", ("kind",), buckets=_SECONDS, registry=self._registry
         )
         self._registry.register(_Depth(queue.counts))
+        operations.tell(Operations(self._registry))
 
     def ended(self, kind: str, result: str, seconds: float) -> None:
         self._jobs.labels(kind, result).inc()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -51,7 +52,7 @@ def test_without_room_a_process_keeps_its_figures_for_itself(tmp_path: Path, mon
 
 def test_what_was_asked_of_a_database_is_counted_with_its_errors() -> None:
     found = Metrics()
-    operations.tell(found)
+    operations.tell(found.operations)
     with told("database", "statement"):
         pass
     with pytest.raises(errors.VaultBusy), told("database", "statement"):
@@ -137,3 +138,11 @@ def test_what_stands_on_the_page_is_what_a_server_answers(served: ServedApp, cli
     text = client.get("/metrics", headers=bearer(served.new_token("admin"))).text
     found = {family.name for family in text_string_to_metric_families(text)}
     assert {family.name for family in FAMILIES} <= found
+
+
+def test_a_worker_tells_of_its_operations_too() -> None:
+    found = worker_figures.Figures(SimpleNamespace(counts=list))  # type: ignore[arg-type]
+    with told("objects", "writing"):
+        pass
+    figures = samples(found.text().decode())
+    assert figures['lifeboat_operation_seconds_count{operation="writing",system="objects"}'] == 1
