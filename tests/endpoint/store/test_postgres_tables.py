@@ -270,3 +270,28 @@ def test_what_changes_rows_can_tell_of_them(database: SharedDatabase) -> None:
             assert list(rows.rows(adding, ("other", "value"))) == [("other",)]
             raise KeyError
         assert rows.row("select count(*) from decision") == (1,)
+
+
+def test_lists_of_any_length_are_found_whole(database: SharedDatabase) -> None:
+    with database.pools() as pools:
+        rows = PostgresStore(pools.vault, "vault", tenant=TENANT, agent="listed")
+        rows.prepare()
+        rows.execute_many("insert into bucket(number, hash) values (?, ?)", ((number, b"") for number in range(100)))
+        for count in (1, 2, 3, 7, 8, 9, 64, 99):
+            statement = f"select number from bucket where hash = ? and number in ({', '.join('?' * count)})"
+            found = sorted(rows.rows(statement, (b"", *range(count))))
+            assert found == [(number,) for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 64, 65, 127, 1000])
+def test_rows_in_any_number_are_put_in_once_each(database: SharedDatabase, count: int) -> None:
+    with database.pools() as pools:
+        rows = PostgresStore(pools.vault, "vault", tenant=TENANT, agent=f"put in {count}")
+        rows.prepare()
+        with rows.transaction():
+            rows.execute_many(
+                "insert into decision(key, value) values (?, ?)", ((str(n), str(n)) for n in range(count))
+            )
+            rows.execute_many("update decision set value = ? where key = ?", ((f"{n}!", str(n)) for n in range(count)))
+        found = {key: value for key, value in rows.rows("select key, value from decision")}
+        assert found == {str(number): f"{number}!" for number in range(count)}

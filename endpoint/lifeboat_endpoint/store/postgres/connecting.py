@@ -56,6 +56,10 @@ _SEARCH = {
     "lone": "lifeboat_control",
 }
 """In which schema the statements of a kind find their tables."""
+_STORES = ("vault", "tenant", "control", "bodies")
+_PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan"}
+"""A statement of a store reads rows of one tenant, by an index, and is planned once. What was planned while a table was
+small would go through all of it when it is large."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +111,14 @@ def _check_encrypted(said: dict[str, Any]) -> None:
         raise errors.EndpointSettings("the address of the database names no host that a certificate could name")
 
 
-def parameters(database: Database, search: str) -> dict[str, Any]:
-    """What libpq connects with. `verify-full` is set for every address: on a socket of this machine it means nothing,
-    and no variable of the environment can weaken it."""
+def parameters(database: Database, kind: str) -> dict[str, Any]:
+    """What libpq connects with, for one kind of table. `verify-full` is set for every address: on a socket of this
+    machine it means nothing, and no variable of the environment can weaken it."""
     said = psycopg.conninfo.conninfo_to_dict(checked(database.address))
     options = {
+        **(_PLANS if kind in _STORES else {}),
         # Temporary tables last: they would hide those that are meant.
-        "search_path": f"pg_catalog,{search},pg_temp",
+        "search_path": f"pg_catalog,{_SEARCH[kind]},pg_temp",
         "statement_timeout": f"{STATEMENT_SECONDS}s",
         "lock_timeout": f"{LOCK_SECONDS}s",
         "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
@@ -147,7 +152,7 @@ def parameters(database: Database, search: str) -> dict[str, Any]:
 def connect(database: Database) -> Connection:
     """One connection of one's own, in autocommit; close it. Raises VaultBusy, VaultUnusable, EndpointSettings."""
     try:
-        connection = Connection.connect(**parameters(database, _SEARCH["lone"]), autocommit=True)
+        connection = Connection.connect(**parameters(database, "lone"), autocommit=True)
         _configure(connection)
     except psycopg.Error as error:
         raise failures.translated(error) from None
@@ -223,7 +228,7 @@ def _pool(database: Database, kind: str, connections: int) -> Pool:
     return psycopg_pool.ConnectionPool(
         connection_class=Connection,
         kwargs={
-            **parameters(database, _SEARCH[kind]),
+            **parameters(database, kind),
             "autocommit": True,
             "context": None if kind == "work" else adapters(),
             "prepare_threshold": None,

@@ -63,6 +63,7 @@ def prepare(database: Database, *, api_role: str, worker_role: str) -> list[int]
     connection = connect(database)
     try:
         connection.execute("select pg_advisory_lock(%s)", (_LOCK,))
+        connection.execute("set statement_timeout = 0")
         _check_server(connection, (database.role, api_role, worker_role))
         roles = {"{owner}": database.role, "{api}": api_role, "{worker}": worker_role}
         missing = _missing(_applied(connection), api_role, worker_role)

@@ -26,6 +26,7 @@ from lifeboat_endpoint.store.postgres.translating import (
     is_query,
     limited,
     numbered,
+    widened,
 )
 from lifeboat_endpoint.store.postgres.wire import Connection, Result, changed, check_committed
 from lifeboat_endpoint.store.protocols import Parameters, Row
@@ -165,6 +166,7 @@ class PostgresStore:
     def rows(self, statement: str, parameters: Parameters = ()) -> Iterator[Row]:
         if not is_query(statement):  # what changes rows and tells of them
             return iter(self._written(numbered(statement), parameters)[1])
+        statement, parameters = widened(statement, parameters)
         if statement not in self._long:
             found = self._asked(limited(statement), parameters)
             if len(found) <= FIRST_FETCH:

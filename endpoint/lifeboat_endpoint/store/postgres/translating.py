@@ -12,11 +12,33 @@ from lifeboat_endpoint.store.protocols import Parameters
 
 FIRST_FETCH = 256
 """How many rows come with a statement's first answer. Of one with more, a cursor fetches the rest in turns."""
-TURN = 512
+TURN = 256
 TOGETHER = 64
 """How many rows go to the server in one round trip."""
 
 _VALUES = re.compile(r"\bvalues\s*(\((?:\s*\?\s*,)*\s*\?\s*\))\s*$", re.IGNORECASE)
+
+
+_LIST = re.compile(r"\bin \((\?(?:, \?)*)\)$")
+
+
+def widened(statement: str, parameters: Parameters) -> tuple[str, Parameters]:
+    """A statement that ends with a list of values as one with a power of two of them, the last one repeated: else the
+    same question would be prepared anew for every length."""
+    if not statement.endswith("?)"):
+        return statement, parameters
+    text, missing = _widened(statement)
+    return text, [*parameters, *[parameters[-1]] * missing]
+
+
+@lru_cache(maxsize=4096)
+def _widened(statement: str) -> tuple[str, int]:
+    found = _LIST.search(statement)
+    if found is None:
+        return statement, 0
+    count = found[1].count("?")
+    missing = (1 << (count - 1).bit_length()) - count
+    return f"{statement[: found.end(1)]}{', ?' * missing})", missing
 
 
 @lru_cache(maxsize=4096)
