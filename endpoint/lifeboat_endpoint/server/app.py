@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import time
@@ -40,6 +41,8 @@ from lifeboat_endpoint.server.upkeep import Upkeep
 
 PREFIXES = ("", "/v1")
 _KEY = "lifeboat.record"
+_COUNTED_EVERY = 5.0
+"""Seconds."""
 _KEY_FRESH = 30.0
 """Seconds that a good answer of the key source counts for readiness: one in the network may be paid by the call."""
 
@@ -75,7 +78,7 @@ def make_app(
     paths = [PathRoute(prefix + path, app) for prefix in PREFIXES for path, app in _apps(found, handling)]
     application = Starlette(
         routes=paths,
-        lifespan=partial(_lifespan, handling, upkeep),
+        lifespan=partial(_lifespan, server, handling, upkeep),
         exception_handlers={HTTPException: _http_problem},
     )
     application.router.redirect_slashes = False
@@ -98,15 +101,25 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metric
 
 
 @asynccontextmanager
-async def _lifespan(handling: Handling, upkeep: Upkeep | None, _: Starlette) -> AsyncIterator[None]:
+async def _lifespan(server: Server, handling: Handling, upkeep: Upkeep | None, _: Starlette) -> AsyncIterator[None]:
     if upkeep is not None:
         upkeep.start()
+    counting = asyncio.create_task(_count_connections(server))
     try:
         yield
     finally:
+        counting.cancel()
         if upkeep is not None:
             upkeep.stop()
         handling.close()
+
+
+async def _count_connections(server: Server) -> None:
+    """Whichever process is asked for figures adds up those of all: each says now and then how it stands."""
+    while connections := server.endpoint.engine.connections():
+        for kind, counted in connections.items():
+            server.metrics.connected(kind, counted)
+        await asyncio.sleep(_COUNTED_EVERY)
 
 
 class _Outermost:

@@ -36,10 +36,7 @@ def ready(call: Call) -> Answer:
 
 def metrics(call: Call) -> Answer:
     """Figures of all tenants together; for programs of this machine, or whoever may look after the endpoint."""
-    server = call.server
-    for kind, connections in server.endpoint.engine.connections().items():
-        server.metrics.connected(kind, connections)
-    text, media_type = server.metrics.text(call.headers.get("accept", ""))
+    text, media_type = call.server.metrics.text(call.headers.get("accept", ""))
     return Answer(text, media_type=media_type)
 
 
