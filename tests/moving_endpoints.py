@@ -151,7 +151,7 @@ def is_the_same(moving: Moving) -> None:
 
 
 def _same_tenant(old: Endpoint, new: Endpoint, tenant: Tenant) -> None:
-    source = OldFolder(old.folder, files=old.files, clock=old.clock)
+    source = OldFolder(old.folder, old.files)
     engine: Any = new.engine
     if not source.has_tables(tenant.id):
         assert new.space(tenant.id).agent_ids() == []

@@ -137,6 +137,21 @@ def test_what_is_there_in_part_is_not_served(moving: Moving, monkeypatch: pytest
         endpoint.control.tenants()
 
 
+def test_who_served_the_empty_one_finds_that_it_is_another_one_now(moving: Moving) -> None:
+    with Endpoint.open(moving.new) as stale:
+        assert stale.control.tenants() == []
+        stale.engine.checks()["schema"]()
+        moving.move()
+        for asked in (
+            stale.engine.checks()["schema"],
+            lambda: stale.engine.remove_nobodys((), stale.clock.now()),
+            lambda: stale.engine.sweep(stale.clock.now()),
+        ):
+            with pytest.raises(errors.EndpointSettings, match=r"endpoint\.json is of another one"):
+                asked()
+    is_the_same(moving)
+
+
 def _fail(*_: object) -> None:
     raise errors.VaultFull("no space")
 

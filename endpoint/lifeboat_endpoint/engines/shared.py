@@ -178,6 +178,7 @@ class SharedEngine:
 
     def remove_nobodys(self, known: Collection[str], before: datetime) -> int:
         """Key documents of tenants that there are not. What else they have is found by them."""
+        self._check_held()
         rows = list(self.control().rows(sql.OLD_DOCUMENTS, (times.to_text(before),)))
         loose = [tenant_id for (tenant_id,) in rows if tenant_id not in known]
         for tenant_id in loose:
@@ -201,6 +202,7 @@ class SharedEngine:
 
     def sweep(self, now: datetime) -> int:
         """Objects that were left when a database was restored to an earlier moment, or by a process that ended."""
+        self._check_held()
         before = now - timedelta(days=self.store.loose_days)
         bodies = sweep_bucket(self.bucket, named_by(self.body_rows), prefix=BODIES, before=before)
         # A document that another one replaced holds keys that were destroyed, perhaps.
@@ -219,14 +221,19 @@ class SharedEngine:
     def checks(self) -> Mapping[str, Callable[[], None]]:
         return {
             "database": self.pools.check,
-            "schema": lambda: migrating.check(self.pools),
+            "schema": self._check_held,
             "objects": lambda: self.bucket.check(),
         }
 
     def _check_tables(self) -> None:
-        """Once: that the tables are of this program and of this endpoint. Raises EndpointSettings, EndpointNewer."""
-        if self._checked:
-            return
+        """Once, before anything else is asked."""
+        if not self._checked:
+            self._check_held()
+            self._checked = True
+
+    def _check_held(self) -> None:
+        """That the tables are of this program and of this endpoint: another one may have been moved there since. Raises
+        EndpointSettings, EndpointNewer."""
         migrating.check(self.pools)
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
@@ -238,7 +245,6 @@ class SharedEngine:
             )
         if row[0] != (UNFINISHED + self._endpoint_id if self._begun else self._endpoint_id):
             raise errors.EndpointSettings(f"the database holds the endpoint {row[0]}, endpoint.json is of another one")
-        self._checked = True
 
     def close_thread(self) -> None:
         """Connections belong to the pools."""

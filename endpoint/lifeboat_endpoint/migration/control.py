@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import NamedTuple
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors
@@ -14,7 +14,7 @@ from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, Table
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.tenancy import statements as sql
 from lifeboat_endpoint.vault import audit
 
@@ -80,21 +80,21 @@ def _is_finished(target: MetadataStore, endpoint_id: str) -> bool:
 def _carry(source: MetadataStore, target: MetadataStore) -> None:
     created = source.row(_CREATED)
     target.execute(_SET_CREATED, created or ("",))
-    tenant, token = CONTROL
-    news, gone = _changes(source, target, tenant), _changes(source, target, token)
-    target.execute_many("delete from token where id = ?", gone.dropped)
-    target.execute_many("delete from tenant where id = ?", news.dropped)
-    target.execute_many(_upsert(tenant), news.added)
-    target.execute_many(_upsert(token), gone.added)
+    tenants, tokens = (_changes(source, target, table) for table in CONTROL)
+    target.execute_many("delete from token where id = ?", tokens.dropped)
+    target.execute_many("delete from tenant where id = ?", tenants.dropped)
+    for table, changes in zip(CONTROL, (tenants, tokens), strict=True):
+        target.execute_many(_upsert(table), changes.added)
     target.execute(_DROP_NOTES)
     target.execute_many(sql.ADD_NOTE, source.rows(_NOTES))
     _carry_audit(source, target)
 
 
-class _Changes:
-    def __init__(self, added: list[Any], dropped: list[Any]) -> None:
-        self.added = added
-        self.dropped = dropped
+class _Changes(NamedTuple):
+    """Rows that are to be there, and the ids of those that are not."""
+
+    added: list[Row]
+    dropped: list[tuple[str]]
 
 
 def _changes(source: MetadataStore, target: MetadataStore, table: Table) -> _Changes:
@@ -107,7 +107,6 @@ def _changes(source: MetadataStore, target: MetadataStore, table: Table) -> _Cha
 
 
 def _upsert(table: Table) -> str:
-    """Spelled so that each row stays one statement."""
     sets = ", ".join(f"{name} = excluded.{name}" for name in table.columns[1:])
     return f"{tables.insert(table)} on conflict (id) do update set {sets}"
 

@@ -26,8 +26,8 @@ from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.migration import control
 from lifeboat_endpoint.migration.carrying import Carried, Carrying
 from lifeboat_endpoint.migration.control import Marks
-from lifeboat_endpoint.migration.old import OldFolder
-from lifeboat_endpoint.migration.target import Target, Told
+from lifeboat_endpoint.migration.old import OldFolder, settle
+from lifeboat_endpoint.migration.target import Target
 from lifeboat_endpoint.settings import FILE, Settings
 from lifeboat_endpoint.store.lock_file import locked
 
@@ -37,6 +37,9 @@ _TRIES = 8
 _FIRST_WAIT = 0.5
 """Seconds: what does not answer is asked again after so long, then after twice as long each time."""
 _TENANTS = "select id from tenant where state = 'active' order by id"
+
+Told = Callable[[str, int, int], None]
+"""What is being done, how many are done, of how many."""
 
 Result = TypeVar("Result")
 
@@ -89,7 +92,7 @@ def move(
         since = leaving.begin()
         reached(Step.ENDPOINT_MIGRATE_SETTLED)
         target.begin()
-        source = OldFolder(old, files=files, clock=clock)
+        source = OldFolder(old, files)
         with contextlib.closing(target.engine()) as engine:
             target.keep_signing_key(old, engine)
             target.keep_certificates(old)
@@ -147,6 +150,7 @@ def _alone(folder: Path) -> Iterator[None]:
 def _carried(source: OldFolder, engine: SharedEngine, marks: Marks, clock: Clock, tell: Told) -> Moved:
     carrying, moved = Carrying(source, engine, clock), Moved()
     with source.control() as rows:
+        settle(rows)
         tenants = [tenant_id for (tenant_id,) in rows.rows(_TENANTS)]
     jobs = [_Job(tenant_id) for tenant_id in tenants]
     jobs += [_Job(tenant_id, *agent) for tenant_id in tenants for agent in carrying.agents(tenant_id)]

@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
@@ -33,10 +32,9 @@ _VERSIONS = {"control": control_schema.VERSION, "tenant": schema.VERSION, "vault
 class OldFolder:
     """For many threads; each store that it gives belongs to the caller, who closes it."""
 
-    def __init__(self, folder: Path, *, files: FileOperations, clock: Clock) -> None:
+    def __init__(self, folder: Path, files: FileOperations) -> None:
         self.folder = folder
         self._files = files
-        self._clock = clock
 
     @contextlib.contextmanager
     def control(self) -> Iterator[SqliteStore]:
@@ -83,8 +81,7 @@ class OldFolder:
     @contextlib.contextmanager
     def _moment(self, path: Path, tables: Sequence[str], steps: Steps, table: str) -> Iterator[SqliteStore]:
         with self._opened(path, tables, steps, table) as store:
-            with store.transaction():
-                pass  # whoever writes has ended, and whoever comes next finds that nothing is taken
+            settle(store)
             with store.snapshot():
                 yield store
 
@@ -93,6 +90,12 @@ class OldFolder:
         with _file(path, tables) as store:
             migrate(store, path, steps, _VERSIONS[table], table=table)
             yield with_hashes(store)
+
+
+def settle(store: SqliteStore) -> None:
+    """Whoever writes has ended then, and whoever comes next finds that nothing is taken. Raises VaultBusy."""
+    with store.transaction():
+        pass
 
 
 @contextlib.contextmanager

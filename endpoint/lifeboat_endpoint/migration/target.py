@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -122,7 +121,3 @@ def _store(found: Settings) -> SharedStore:
     if found.store is None:
         raise errors.EndpointSettings("the endpoint to move into is one of files", fix=PREPARE)
     return found.store
-
-
-Told = Callable[[str, int, int], None]
-"""What is being done, how many are done, of how many."""

@@ -77,7 +77,7 @@ def test_what_another_process_opens_gives_and_takes_nothing(
 def test_whoever_was_writing_ends_before_it_is_read(leaving: Leaving, endpoint: Endpoint, tenant: Tenant) -> None:
     """What was acknowledged is moved, what was not is refused: nothing is in between."""
     begun, let = threading.Event(), threading.Event()
-    old = OldFolder(endpoint.folder, files=endpoint.files, clock=endpoint.clock)
+    old = OldFolder(endpoint.folder, endpoint.files)
 
     def write() -> None:
         with reopened(endpoint) as other, other.space(tenant.id).vault(AGENT) as vault, vault._transaction():
