@@ -31,6 +31,7 @@ from benchmarks import (
     purge_rows,
     rivals,
     service_rows,
+    shared_rows,
     subject,
     workspaces,
 )
@@ -235,6 +236,8 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "pushes": endpoint_rows.pushes,
     "history": history_rows.history,
     "replicate": endpoint_rows.replicate_one_change,
+    "shared": shared_rows.load,
+    "fleet": shared_rows.agents,
     "purge": purge_rows.purge,
     "dashboard": dashboard_rows.dashboard,
     "bundles": interchange_rows.many_chunks,

@@ -69,7 +69,7 @@ def _habit(agent: int, agents: int) -> Habit:
     share = 0.0
     for habit in HABITS:
         share += MIX[habit.name]
-        if agent < share * agents:
+        if agent < round(share * agents):
             return habit
     return HABITS[-1]
 
@@ -79,7 +79,7 @@ def _of_agent(habit: Habit, random: Random) -> Iterator[float]:
     start = 0.0 if habit.hours == HOURS else random.gauss(_WAKES, _SPREAD)
     if habit.hours < HOURS:
         yield max(0.0, start)
-    left = habit.pushes - 1
+    left = habit.pushes - (habit.hours < HOURS)
     while left > 0:
         moment = start + random.random() * habit.hours * 3600
         for _ in range(min(_SESSION, left)):

@@ -58,7 +58,8 @@ def _copies(connection: psycopg.Connection[Any], agent: str, begin: int, end: in
     with connection.transaction():
         connection.execute(
             """create temporary table copy on commit drop as
-            select 'copies-' || n / %s as tenant, md5(n::text || 'agent') as id from generate_series(%s, %s) n""",
+            select 'copies-' || n / %s::bigint as tenant, md5(n::text || 'agent') as id
+            from generate_series(%s::bigint, %s::bigint) n""",
             (PER_TENANT, begin, end - 1),
         )
         connection.execute("insert into lifeboat_vault.place(tenant, agent) select tenant, id from copy")
@@ -74,7 +75,7 @@ def _copies(connection: psycopg.Connection[Any], agent: str, begin: int, end: in
             from copy"""
         )
         connection.execute(
-            """create temporary table new_place on commit drop as select p.number from lifeboat_vault.place p
+            """create temporary table new_place on commit drop as select p.number as place from lifeboat_vault.place p
             join copy c on p.tenant = c.tenant and p.agent = c.id order by p.number"""
         )
         for table in VAULT:
@@ -91,9 +92,9 @@ def _rows(connection: psycopg.Connection[Any], table: str, agent: str) -> None:
     columns = sql.SQL(", ").join(sql.Identifier(name) for (name,) in found)
     connection.execute(
         sql.SQL(
-            """insert into lifeboat_vault.{table}(place, {columns}) select p.number, {columns}
-            from new_place p cross join (select {columns} from lifeboat_vault.{table} where place =
-            (select number from lifeboat_vault.place where agent = {agent})) t order by p.number"""
+            """insert into lifeboat_vault.{table}(place, {columns})
+            select p.place, t.* from new_place p cross join (select {columns} from lifeboat_vault.{table}
+            where place = (select number from lifeboat_vault.place where agent = {agent})) t order by p.place"""
         ).format(table=sql.Identifier(table), columns=columns, agent=sql.Literal(agent))
     )
 

@@ -33,19 +33,24 @@ SETTINGS = {
     "track_io_timing": "off",
 }
 SAID = "PostgreSQL with fsync, full_page_writes and synchronous_commit on"
-_SECONDS = 120
-_COUNTED = """select coalesce(sum(calls), 0)::float8, coalesce(sum(shared_blks_hit + shared_blks_read), 0)::float8,
-    coalesce(sum(shared_blks_read), 0)::float8 from pg_stat_statements s join pg_database d on d.oid = s.dbid
-    where d.datname = current_database() and s.query !~* '^(begin|commit|rollback)'"""
+_SECONDS = 300
+_COUNTED = """select coalesce(sum(calls) filter (where not e), 0)::float8,
+    coalesce(sum(calls) filter (where e), 0)::float8,
+    coalesce(sum(shared_blks_hit + shared_blks_read), 0)::float8, coalesce(sum(shared_blks_read), 0)::float8
+    from (select s.*, query like '%lifeboat_control.enter(%' as e from pg_stat_statements s
+    join pg_database d on d.oid = s.dbid where d.datname = current_database()
+    and query !~* '^(begin|commit|rollback)') found"""
+_LOGGED = """select (pg_current_wal_lsn() - '0/0')::float8,
+    pg_snapshot_xmax(pg_current_snapshot())::text::float8"""
 _ROWS = """select coalesce(sum(n_tup_upd + n_tup_del), 0)::float8, coalesce(sum(n_tup_hot_upd), 0)::float8
     from pg_stat_user_tables"""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Since the cluster began: seconds of processors of all its processes; statements that were not about
-    transactions; pages that they touched, and those of them that were not in memory; transactions; transaction ids
-    given; bytes of WAL; rows that an update or a delete left behind, and those of them that need no vacuum."""
+    """Since the cluster began: seconds of processors of all its processes; statements, those about transactions left
+    out; pages that they touched, and those of them that were not in memory; transactions of the endpoint; transaction
+    ids given; bytes of WAL; rows that an update or a delete left behind, and those of them that need no vacuum."""
 
     cpu: float
     statements: float
@@ -70,7 +75,10 @@ class Cluster:
     """A cluster that runs. Whoever may enter its folder may connect as anybody."""
 
     folder: Path
-    pid: int
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0])
 
     def address(self, database: str = "postgres") -> str:
         """Without a user: who connects says as whom."""
@@ -93,18 +101,40 @@ class Cluster:
     def counts(self, database: str) -> Counts:
         """Figures of rows are told late by those who wrote them: within a second."""
         with self.connected(database) as connection:
-            statements, pages, read = _one(connection, _COUNTED)
+            statements, transactions, pages, read = _one(connection, _COUNTED)
             dead, hot = _one(connection, _ROWS)
-            taken, wal, ids = _one(
-                connection,
-                """select (select xact_commit from pg_stat_database where datname = current_database())::float8,
-                (pg_current_wal_lsn() - '0/0')::float8, pg_snapshot_xmax(pg_current_snapshot())::text::float8""",
-            )
-        return Counts(self.cpu(), statements, pages, read, taken, ids, wal, dead, hot)
+            wal, taken = _one(connection, _LOGGED)
+        return Counts(self.cpu(), statements, pages, read, transactions, taken, wal, dead, hot)
 
     def cpu(self) -> float:
         """Seconds of a processor, of all that it started, too."""
         return processes.effort(self.pid).cpu
+
+    def restart(self) -> None:
+        """Nothing of it is in the memory of PostgreSQL afterwards; what the system holds stays there."""
+        _run(
+            _programs() / "pg_ctl", "-D", self.folder / "data", "-w", "-m", "fast", "restart", "-l", self.folder / "log"
+        )
+
+    @contextlib.contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Nothing inside waits for a disk: for what is only made. What the system held back is written at the end."""
+        self._set("alter system set fsync = off", "alter system set full_page_writes = off")
+        try:
+            yield
+        finally:
+            self._set("alter system reset fsync", "alter system reset full_page_writes")
+            os.sync()
+
+    def _set(self, *statements: str) -> None:
+        with self.connected() as connection:
+            for statement in (*statements, "select pg_reload_conf()"):
+                connection.execute(statement)
+
+    def version(self) -> str:
+        with self.connected() as connection:
+            row = connection.execute("show server_version").fetchone()
+        return "" if row is None else str(row[0]).split()[0]
 
     def costliest(self, database: str, count: int = 15) -> list[tuple[float, float, float, str]]:
         """Calls, milliseconds of all of them, pages for each, the statement: those that took longest together."""
@@ -140,7 +170,7 @@ def cluster() -> Iterator[Cluster]:
             stream.write("\n".join([*lines, f"unix_socket_directories = '{folder}'", ""]))
         _run(programs / "pg_ctl", "-D", data, "-w", "-t", "60", "-l", folder / "log", "start")
         try:
-            yield Cluster(folder, int((data / "postmaster.pid").read_text().splitlines()[0]))
+            yield Cluster(folder)
         finally:
             _run(programs / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
     finally:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks import endpoints, measure, pushing, shared_agents, shared_engine, small_objects
 from benchmarks.endpoints import Endpoint
 from benchmarks.measure import Budget, Row
-from benchmarks.pushing import Bundles
+from benchmarks.pushing import Bundles, Shape
 from benchmarks.scale import Scale
 from benchmarks.shared_engine import Cluster, Counts
 
@@ -26,8 +26,9 @@ _FLAT = 1.5
 _VISITED = 10
 """Agents that push in one life of the server."""
 _LIVES = 5
-_TIMES = 4
+TIMES = 6
 """Pushes of each, one after the other: the first finds the vault closed."""
+_ALIKE = ((pushing.LOG, pushing.MEMORIES),) * TIMES
 
 
 # A shared endpoint ----------------------------------------------------------------------------------------------------
@@ -143,24 +144,39 @@ class Cost:
 
 
 def agents(folder: Path, scale: Scale) -> Iterator[Row]:
-    """What a push costs with ten, a thousand and a hundred thousand agents."""
-    found: dict[int, tuple[Cost, Cost]] = {}
+    """What a push costs at an endpoint on PostgreSQL with ten, a thousand and a hundred thousand agents."""
     with stores() as (cluster, objects):
         place = Shared.prepare(folder / "shared", cluster, objects, "bench")
-        for count in scale.fleets:
-            made = pushing.made(folder / f"bundles-{count}", _VISITED * _LIVES, _TIMES)
-            grow(place, made, max(found, default=0), count)
-            found[count] = visited(place, made)
+        found, _ = in_fleets(place, folder, scale.fleets)
+    yield from fleet_rows(found)
+
+
+def in_fleets(
+    place: Shared, folder: Path, fleets: Sequence[int], more: Sequence[Shape] = ()
+) -> tuple[dict[int, tuple[Cost, Cost]], list[Bundles]]:
+    """What a push costs with so many agents, which become more: where the vault is closed, and where it is open. And
+    the agents that pushed last, which have deltas of `more` shapes left."""
+    found: dict[int, tuple[Cost, Cost]] = {}
+    made: list[Bundles] = []
+    for count in fleets:
+        shapes = (*_ALIKE, *more)
+        made = pushing.made(folder / f"bundles-{count}", (_VISITED + 1) * _LIVES, len(shapes), shapes)
+        grow(place, made, max(found, default=0), count)
+        found[count] = visited(place, made)
+    return found, made[: _VISITED * _LIVES]
+
+
+def fleet_rows(found: Mapping[int, tuple[Cost, Cost]]) -> Iterator[Row]:
     few = min(found)
     for name, which in (("vault closed", 0), ("vault open", 1)):
-        for count in list(found)[1:]:
+        for count in sorted(found)[1:]:
             yield from _cost_rows(f"a push among {count:,} agents, {name}", found[count][which], few, found[few][which])
 
 
 def grow(place: Shared, made: Sequence[Bundles], there: int, wanted: int) -> None:
     """Agents that are pushed to, among copies of the first of them, until there are `wanted` (or, where that is less,
     those that are pushed to)."""
-    with place.served(1) as server:
+    with place.cluster.hurried(), place.served(1) as server:
         copies = max(0, wanted - there - len(made))
         steps = [there + copies * number // len(made) for number in range(len(made) + 1)]
         for one, (first, last) in zip(made, pairwise(steps), strict=True):
@@ -173,27 +189,23 @@ def visited(place: Shared, made: Sequence[Bundles], seed: int = 7) -> tuple[Cost
     """Pushes to the agents in random order, over one connection, in several lives of the server: those that find a
     vault closed, and those that find it open."""
     random = Random(seed)
-    order = random.sample(list(made), len(made))
+    visits = _VISITED * _LIVES
+    order = random.sample(list(made[:visits]), visits)
     firsts: list[Cost] = []
     others: list[Cost] = []
     for life in range(_LIVES):
         some = order[life * _VISITED : (life + 1) * _VISITED]
         with place.served(1) as server:
-            _warm(server)
+            warm(place, server, made[visits + life], 0)
             firsts.append(pushed(place, server, [(one, 0) for one in some]))
-            again = [(one, base) for base in range(1, _TIMES) for one in some]
+            again = [(one, base) for base in range(1, TIMES) for one in some]
             others.append(pushed(place, server, again))
     return together(firsts), together(others)
 
 
-def _warm(server: Endpoint) -> None:
-    """The connections to the database are there, and statements are prepared by what is asked anyway."""
-    connection = server.connection()
-    for _ in range(20):
-        status, answer = connection.ask("GET", "/agents", b"")
-        if status != 200:
-            raise SystemExit(f"GET /agents: {status} {answer[:300]!r}")
-    connection.close()
+def warm(place: Shared, server: Endpoint, spare: Bundles, base: int, count: int = TIMES) -> None:
+    """Connections to the database are there and statements are planned: one agent pushes some states from `base` on."""
+    pushed(place, server, [(spare, each) for each in range(base, base + count)])
     time.sleep(0.5)
 
 
