@@ -48,10 +48,11 @@ class TestKeys:
     def is_own(self, agent_id: str) -> bool:
         return False
 
-    def renew(self, agent_id: str) -> None:
+    def renew(self, agent_id: str) -> str:
         self.rotate()
+        return f"{self._current:012x}"
 
-    def destroy_older(self, agent_id: str) -> list[str]:
+    def destroy_older(self, agent_id: str, than: str) -> list[str]:
         return []
 
     def destroy_agent(self, agent_id: str) -> list[str]:

@@ -168,27 +168,34 @@ class DataKeys:
         """Whether an agent has keys that no other one has."""
         return bool(agent_id) and self._fresh().scope == AGENT
 
-    def renew(self, agent_id: str) -> None:
+    def renew(self, agent_id: str) -> str:
         """As `rotate`, for one agent that has keys of its own."""
         made = self._made({}, self._fresh(), [agent_id])
         with self._changing() as document:
             made = self._made(made, document, [agent_id])
             reached(Step.REENCRYPT_KEY_MADE)
             self._replace(document.with_key(made[document.source, agent_id]))
+        return made[document.source, agent_id].id
 
-    def destroy_older(self, agent_id: str) -> list[str]:
-        """Let go of the keys that only this agent has but the current one; their ids."""
+    def destroy_older(self, agent_id: str, than: str) -> list[str]:
+        """Let go of the keys that only this agent has and that are older than one of them; their ids. What came since
+        stays: another process may be sealing under it."""
         with self._changing() as document:
-            current = document.current(agent_id)
-            gone = [each.id for each in document.keys if each.scope == agent_id and each != current]
+            own = [each.id for each in document.keys if each.scope == agent_id]
+            gone = own[: own.index(than)] if than in own else []
             self._drop(document, gone)
         return gone
 
-    def destroy(self, keep: Collection[str]) -> list[str]:
-        """Let go of every key that is neither current nor in `keep`; their ids. What they sealed is gone for good."""
+    def older(self) -> list[str]:
+        """The ids of the keys that are not current. None of them ever is again."""
+        return _older(self._fresh())
+
+    def destroy(self, keep: Collection[str], among: Collection[str] | None = None) -> list[str]:
+        """Let go of every key that is neither current nor in `keep`; their ids. What they sealed is gone for good.
+        `among`: only of these, which were `older` before whatever they sealed was sealed anew. A key that was replaced
+        after that still holds what was sealed anew."""
         with self._changing() as document:
-            current = {each.id for scope in document.scopes() if (each := document.current(scope)) is not None}
-            gone = [each.id for each in document.keys if each.id not in current and each.id not in keep]
+            gone = [each for each in _older(document) if each not in keep and (among is None or each in among)]
             self._drop(document, gone)
         return gone
 
@@ -258,6 +265,11 @@ class DataKeys:
             if data is not self._data:
                 self._document, self._data = decoded(data, self._documents.name, self._tenant), data
             return self._document
+
+
+def _older(document: KeyDocument) -> list[str]:
+    current = {each.id for scope in document.scopes() if (each := document.current(scope)) is not None}
+    return [each for each in document.ids() if each not in current]
 
 
 def _unnoticed(key_id: str) -> None:

@@ -87,11 +87,12 @@ def compact(endpoint: Endpoint, tenant: Tenant, *, step: Callable[[], None] = no
     care = look_after(endpoint, tenant, patience=PATIENCE, step=step)
     with _told(care, "its keys"):
         keys = endpoint.keys(tenant.id)
+        older = keys.older()
         for agent_id in kept_in_vaults(endpoint, tenant):
             step()
             with _told(care, agent_id), _cared_for(endpoint, tenant, agent_id, PATIENCE) as vault:
                 _compact(vault, keys.sealer(agent_id), care.agents.setdefault(agent_id, Care()))
-        _replace_keys(endpoint, tenant, care)
+        _replace_keys(endpoint, tenant, care, older)
     return care
 
 
@@ -137,19 +138,18 @@ def _compact(vault: Vault, sealer: Sealer, care: Care) -> None:
     care.bytes_freed += max(0, before - vault.size())
 
 
-def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare) -> None:
+def _replace_keys(endpoint: Endpoint, tenant: Tenant, care: TenantCare, older: Sequence[str]) -> None:
     """What is not in vaults, twice: what was on its way during the first pass was sealed under an older key perhaps.
-    Nothing is destroyed while anything could not be sealed anew."""
+    Nothing is destroyed while anything could not be sealed anew, and no key that was replaced since it began."""
     keys, space = endpoint.keys(tenant.id), endpoint.space(tenant.id)
-    current = {keys.current(), *(keys.current(agent_id) for agent_id in space.agent_ids())}
-    if current.issuperset(keys.ids()):
+    if not older:
         return
     space.reseal()
     space.reseal()
     if care.problems:
         care.problems.append("the older data keys stay, because of what went wrong")
         return
-    care.destroyed = keys.destroy(keep=())
+    care.destroyed = keys.destroy(keep=(), among=older)
     for key_id in care.destroyed:
         endpoint.control.record(None, "key.destroyed", key_id, {"tenant": tenant.id})
 

@@ -216,9 +216,12 @@ class SealedFiles:
         row = self._row(agent_id, name)
         if row is None:
             return
-        body = self._bodies.put(agent_id, self._bodies.read(agent_id, row[1]))
+        data, key_id = self._bodies.read(agent_id, row[1]), self._keys.sealer(agent_id).key_id
+        body, changed = self._bodies.put(agent_id, data), 0
         with self._metadata.transaction():
-            changed = self._metadata.execute(sql.SET_BODY, (body, agent_id, name))
+            if self._keys.sealer(agent_id).key_id == key_id:
+                # Only what was read: another file may have the name by now.
+                changed = self._metadata.execute(sql.SET_BODY, (body, agent_id, name, row[1]))
         self._bodies.remove(row[1] if changed else body)
 
     def _row(self, agent_id: str, name: str) -> tuple[int, str] | None:

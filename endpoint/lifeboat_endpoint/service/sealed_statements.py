@@ -5,7 +5,7 @@ from __future__ import annotations
 FILES = "select name, size, written_at from sealed_file where agent_id = ? order by name"
 FILE = "select size, body from sealed_file where agent_id = ? and name = ?"
 ADD_FILE = "insert into sealed_file(agent_id, name, size, body, written_at) values (?, ?, ?, ?, ?)"
-SET_BODY = "update sealed_file set body = ? where agent_id = ? and name = ?"
+SET_BODY = "update sealed_file set body = ? where agent_id = ? and name = ? and body = ?"
 DROP_FILE = "delete from sealed_file where agent_id = ? and name = ?"
 BODIES_OF = "select body from sealed_file where agent_id = ? order by body"
 DROP_FILES = "delete from sealed_file where agent_id = ?"

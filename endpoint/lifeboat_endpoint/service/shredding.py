@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lifeboat_endpoint.errors import OtherDataKey, VaultBusy
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.service.vaults import Vaults
@@ -34,11 +35,20 @@ class Shredding:
         if not self._keys.is_own(row.id):
             self._later()
             return
-        self._keys.renew(row.id)
+        new = self._keys.renew(row.id)
         if row.vault is not None:
-            self._vaults.get(row.id, row.vault).reseal(self._keys.sealer(row.id))
+            self._reseal(row.id, row.vault)
         with self._metadata.transaction():
             document = self._roster.keys_of(row.id)
             if document is not None:
                 self._roster.set_keys(row.id, document)
-        self._keys.destroy_older(row.id)
+        self._keys.destroy_older(row.id, than=new)
+
+    def _reseal(self, agent_id: str, vault_id: str) -> None:
+        """The vault before the key: of what another process seals anew meanwhile, the key that is here is not the one
+        any more, and nothing happens."""
+        vault = self._vaults.get(agent_id, vault_id)
+        try:
+            vault.reseal(self._keys.sealer(agent_id))
+        except OtherDataKey:
+            raise VaultBusy("the data keys changed meanwhile") from None

@@ -396,8 +396,9 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         with as_remote():
             row = self.roster.get(agent_id)
             if not row.sealed:
-                sealer = self._keys.sealer(agent_id)
+                # In this order: a vault that is put under another key meanwhile refuses this one.
                 vault = self._vault(row)
+                sealer = self._keys.sealer(agent_id)
                 if vault.key_id != sealer.key_id:
                     vault.reseal(sealer)
 

@@ -36,12 +36,12 @@ class Keys(Protocol):
         """Whether an agent has keys that no other one has."""
         ...
 
-    def renew(self, agent_id: str) -> None:
-        """A new current key for an agent that has its own. Raises KeyRevoked, KeySourceAway."""
+    def renew(self, agent_id: str) -> str:
+        """A new current key for an agent that has its own; its id. Raises KeyRevoked, KeySourceAway."""
         ...
 
-    def destroy_older(self, agent_id: str) -> list[str]:
-        """Let go of the keys of an agent but the current one; their ids."""
+    def destroy_older(self, agent_id: str, than: str) -> list[str]:
+        """Let go of the keys of an agent that are older than this one; their ids."""
         ...
 
     def destroy_agent(self, agent_id: str) -> list[str]:

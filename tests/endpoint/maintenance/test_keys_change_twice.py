@@ -1,0 +1,57 @@
+"""Data keys change while what others sealed is sealed anew: no key goes under which anything is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from keeping import AGENT, CANARY, OTHER, new_endpoint, with_history
+
+from lifeboat_endpoint.maintenance import rotation
+from lifeboat_endpoint.maintenance.care import compact
+from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.service.space import TenantSpace
+
+NOTE = "raw/openclaw/MEMORY.md"
+
+
+@pytest.mark.parametrize("scope", ["tenant", "agent"])
+def test_a_key_that_is_replaced_while_the_one_before_it_goes_stays(
+    tmp_path: Path, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_endpoint(tmp_path, key_scope=scope) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        for agent_id in (AGENT, OTHER):
+            with_history(endpoint, tenant, agent_id)
+        first = endpoint.keys(tenant.id).ids()
+        rotation.rotate(endpoint, tenant)
+        reseal, passes = TenantSpace.reseal, iter(("first", "second"))
+
+        def resealed(space: TenantSpace) -> None:
+            reseal(space)
+            if next(passes) == "second":
+                rotation.rotate(endpoint, tenant)  # by another process
+
+        monkeypatch.setattr(TenantSpace, "reseal", resealed)
+        care = compact(endpoint, tenant)
+        assert (care.problems, sorted(care.destroyed)) == ([], sorted(first))
+        endpoint.forget(tenant.id)
+        assert prove(endpoint, [tenant]).findings == []
+        assert endpoint.space(tenant.id).read(AGENT, 0, [NOTE], [])[0] == CANARY + b"- hour 0\n"
+
+
+def test_an_agent_whose_key_is_replaced_twice_at_once_keeps_the_one_that_seals_it(tmp_path: Path) -> None:
+    with new_endpoint(tmp_path, key_scope="agent") as endpoint:
+        tenant = endpoint.add_tenant("home")
+        with_history(endpoint, tenant)
+        keys, space = endpoint.keys(tenant.id), endpoint.space(tenant.id)
+        first = keys.current(AGENT)
+        mine = keys.renew(AGENT)
+        with space.vault(AGENT) as vault:
+            vault.reseal(keys.sealer(AGENT))
+        others = keys.renew(AGENT)  # another purge begins before this one destroys
+        assert keys.destroy_older(AGENT, than=mine) == [first]
+        endpoint.forget(tenant.id)
+        endpoint.space(tenant.id).reseal_agent(AGENT)
+        assert endpoint.keys(tenant.id).destroy_older(AGENT, than=others) == [mine]
+        assert endpoint.space(tenant.id).read(AGENT, 0, [NOTE], [])[0] == CANARY + b"- hour 0\n"
