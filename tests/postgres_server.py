@@ -15,6 +15,7 @@ import pytest
 
 PASSWORD = "not-a-real-password"
 _OPTIONS = "-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off -c shared_buffers=32MB"
+_OPTIONS += " -c autovacuum_naptime=1s"  # what lives for seconds has figures of its tables as what lives for years
 
 
 @dataclass(frozen=True)

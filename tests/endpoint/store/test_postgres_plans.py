@@ -13,6 +13,7 @@ from shared_databases import API, TENANT, WORKER, SharedDatabase, shared_databas
 
 from lifeboat_endpoint.service import redacting_statements, sealed_statements
 from lifeboat_endpoint.service import statements as tenant_statements
+from lifeboat_endpoint.store.postgres import connecting
 from lifeboat_endpoint.store.postgres.translating import is_query, limited, numbered
 from lifeboat_endpoint.tenancy import statements as control_statements
 from lifeboat_endpoint.vault import statements as vault_statements
@@ -112,7 +113,8 @@ class Planner:
     def __init__(self, database: SharedDatabase, search: str, role: str) -> None:
         self.connection = database.connect(role)
         self.connection.execute(f"set search_path = pg_catalog, {search}, pg_temp")
-        self.connection.execute("set plan_cache_mode = force_generic_plan")
+        for name, value in connecting._PLANS.items():
+            self.connection.execute(f"set {name} = {value}".encode())
         self.connection.execute("select lifeboat_control.enter(%s, 'agent', 'token1', null, true)", (TENANT,))
 
     def plan(self, statement: str) -> dict[str, Any]:
@@ -128,6 +130,65 @@ class Planner:
         found: Any = row[0]
         plan: dict[str, Any] = found[0]["Plan"]
         return plan
+
+
+_ONE_LARGE = f"""
+set session_replication_role = replica;
+insert into lifeboat_vault.place(tenant, agent)
+    select case when p = 1 then '{TENANT}' else 't' || p end, 'agent' from generate_series(1, 60000) p;
+create temporary view rows as select p, n from generate_series(1, 60000) p, generate_series(1, 1) n
+    union all select 1, n from generate_series(2, 20000) n;
+insert into lifeboat_vault.object(place, id, leaf, sha256, size, depth, coding, body)
+    select p, n, (p * n)::text::bytea, (p * n)::text::bytea, 10, 0, 'plain', 'x' from rows;
+insert into lifeboat_vault.entry(place, path, first, bucket, object, meta)
+    select p, 'path' || n, 0, n % 1024, n, '{{}}' from rows;
+insert into lifeboat_vault.record(place, id, partition, position, first, bucket, object, content_key)
+    select p, 'r' || n, 'q' || n / 500, n % 500, 0, n % 1024, n, n::text::bytea from rows;
+analyze;
+"""
+_NARROW = {
+    "LIVE_ENTRY": "path",
+    "END_ENTRY": "path",
+    "ENTRY": "path",
+    "ENTRY_BODY": "path",
+    "END_RECORD": "id",
+    "RECORD": "id",
+    "HAS_RECORD": "id",
+    "STAYS_OF_RECORD": "id",
+    "live_records_named": "id",
+    "beginnings_of_records": "id",
+    "END_POSITION": "partition",
+    "RECORDS_WITH_CONTENT": "content_key",
+    "live_entries_in": "bucket",
+    "live_records_in": "bucket",
+    "OBJECT": "id",
+    "OBJECTS_WITH_CONTENT": "sha256",
+    "HELD_OBJECT": "sha256",
+    "OBJECTS_OF_LEAF": "leaf",
+    "REPLACED_OBJECTS": "leaf",
+    "OBJECTS_ON": "base",
+    "OBJECT_USED": "object",
+    "IS_RECORD": "object",
+    "DROP_CONTENT_KEY": "object",
+    "USES_OF_OBJECT": "object",
+}
+"""What is looked up by what, with every push."""
+
+
+@pytest.fixture(scope="module")
+def one_large() -> Iterator[Planner]:
+    """One vault with many rows that all began at once, among many with one row."""
+    with shared_database() as made:
+        made.execute(_ONE_LARGE)
+        yield Planner(made, "lifeboat_vault", API)
+
+
+@pytest.mark.parametrize("name", _NARROW)
+def test_a_row_of_a_large_vault_among_small_ones_is_found_by_what_it_is_called(one_large: Planner, name: str) -> None:
+    for statement in (numbered(VAULT[name]), *([limited(VAULT[name])] if is_query(VAULT[name]) else [])):
+        tables = {scan.get("Index Cond", "") for scan in _scans(one_large.plan(statement))}
+        broad = [found for found in tables if found.count(" AND ") == 0]
+        assert broad == [] and any(re.search(rf"\b{_NARROW[name]} = ", found) for found in tables)
 
 
 @pytest.fixture(scope="module")

@@ -57,7 +57,7 @@ _SEARCH = {
 }
 """In which schema the statements of a kind find their tables."""
 _STORES = ("vault", "tenant", "control", "bodies")
-_PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan"}
+_PLANS = {"enable_seqscan": "off", "plan_cache_mode": "force_generic_plan", "max_parallel_workers_per_gather": "0"}
 """A statement of a store reads rows of one tenant, by an index, and is planned once. What was planned while a table was
 small would go through all of it when it is large."""
 

@@ -245,6 +245,11 @@ create index record_last on lifeboat_vault.record(place, last) where last is not
 create index record_live on lifeboat_vault.record(place, bucket) where last is null;
 create index record_object on lifeboat_vault.record(place, object);
 create index record_content on lifeboat_vault.record(place, content_key) where last is null;
+-- Without figures of it, a vault counts as a large part of its table: then a row of a large vault among many small ones
+-- is looked up by the narrowest index, and not by one that is as good for the small ones.
+alter table lifeboat_vault.object alter column place set statistics 0;
+alter table lifeboat_vault.entry alter column place set statistics 0;
+alter table lifeboat_vault.record alter column place set statistics 0;
 create table lifeboat_vault.sequence(
     place bigint not null default {place},
     n bigint not null,
