@@ -41,6 +41,8 @@ OBJECT_SECONDS = 5
 """How long a request to the object store may take."""
 DATABASE = "lifeboat"
 ROLES = ("lifeboat_owner", "lifeboat_api", "lifeboat_worker")
+KEEPS_ALL = {"all_hours": 8760, "hourly_days": 365, "daily_days": 365}
+"""Machines in tests live in days that are long over; workers thin nothing of theirs."""
 _PATH = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH"))))
 
 
@@ -121,7 +123,7 @@ class Server(Program):
     def __init__(self, data: Path, public: str, *, options: Sequence[str] = ()) -> None:
         self.url = f"http://127.0.0.1:{_free_port()}"
         listen = ["--listen", self.url.removeprefix("http://"), "--plain-http", "--public-url", public]
-        super().__init__(data, ["endpoint", "serve", "--json", *listen, *options])
+        super().__init__(data, ["endpoint", "serve", "--json", "--drain", "1", *listen, *options])
 
     def start(self, *, dies: tuple[Step, int] | None = None) -> None:
         super().start(dies=dies)
@@ -336,7 +338,7 @@ def running(*, purge_hours: int = 0) -> Iterator[SharedEndpoint]:
             names = ("here", "api-1", "api-2", "worker-1", "worker-2")
             folders = {name: new_folder(folder, name, store) for name in names}
             for each in folders.values():
-                _set(each, purge_hours=purge_hours)
+                _set(each, purge_hours=purge_hours, retention=KEEPS_ALL)
             endpoint = stack.enter_context(Endpoint.open(folders["here"]))
             made = SharedEndpoint(folder, found, objects, faults, store, balancer, endpoint)
             made.new_tenant()  # a server that finds no tenant makes one

@@ -60,7 +60,7 @@ def test_both_servers_killed_at_a_push(
 ) -> None:
     """Of a snapshot, and of a delta in parts."""
     for number in range(2):
-        ada.machine.write("scan.bin", os.urandom(SIZE))
+        ada.machine.write(f"scan-{number}.bin", os.urandom(SIZE))
         ada.capture(2 * number + 1)
         shared.servers_die(step)
         killed = [_killed_by_a_push(ada, shared) for _ in range(2)]
