@@ -30,11 +30,13 @@ PLAN = f"""insert into lifeboat_work.job(kind, tenant, agent, due_at, turn)
     order by w.tenant, w.kind, w.agent
     on conflict (tenant, kind, agent) where state <> 'dead' do nothing"""
 
+# The first condition is asked once, and ends it there where nothing is due however much waits for later.
 TAKE = """update lifeboat_work.job set state = 'running', attempts = attempts + 1, lease = lease + 1, worker = %s,
         changed_at = clock_timestamp(), due_at = clock_timestamp() + %s,
         again_at = case when again_at > clock_timestamp() then again_at end
     where id = (select id from lifeboat_work.job
-        where state <> 'dead' and due_at <= clock_timestamp() and kind = any(%s)
+        where (select min(due_at) from lifeboat_work.job where state <> 'dead') <= statement_timestamp()
+            and state <> 'dead' and due_at <= clock_timestamp() and kind = any(%s)
         order by priority, turn, id limit 1 for update skip locked)
     returning id, kind, tenant, agent, attempts, lease"""
 

@@ -29,6 +29,7 @@ create table lifeboat_work.job(
 create unique index job_open on lifeboat_work.job(tenant, kind, agent) where state <> 'dead';
 create unique index job_dead on lifeboat_work.job(tenant, kind, agent) where state = 'dead';
 create index job_turn on lifeboat_work.job(priority, turn, id) where state <> 'dead';
+create index job_due on lifeboat_work.job(due_at) where state <> 'dead';
 
 -- When each kind of work came to its end for a tenant the last time, well or not.
 create table lifeboat_work.latest(
