@@ -67,8 +67,9 @@ class TenantPlace(Protocol):
         """How many files, rows or objects there are of a vault."""
         ...
 
-    def remove_vault(self, agent_id: str) -> None:
-        """Destroy it. What is open elsewhere finds nothing any more."""
+    def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
+        """Destroy it, but with `vault_id` no other one, which somebody made meanwhile. What is open elsewhere finds
+        nothing any more."""
         ...
 
     def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:

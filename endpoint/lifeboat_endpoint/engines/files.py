@@ -174,9 +174,9 @@ class FolderPlace:
         folder = self._vaults / agent_id
         return sum(path.is_file() for path in folder.rglob("*")) if folder.exists() else 0
 
-    def remove_vault(self, agent_id: str) -> None:
+    def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
         folder = self._vaults / agent_id
-        if not folder.exists():
+        if not folder.exists() or (vault_id is not None and _vault_in(folder) not in (None, vault_id)):
             return
         for path in sorted(folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
@@ -187,6 +187,14 @@ class FolderPlace:
 
     def close(self) -> None:
         self.metadata.close()
+
+
+def _vault_in(folder: Path) -> str | None:
+    """The id of a vault, None where it cannot be read."""
+    with contextlib.suppress(errors.VaultError), contextlib.closing(SqliteStore(folder / VAULT)) as metadata:
+        row = metadata.row("select id from vault")
+        return None if row is None else str(row[0])
+    return None
 
 
 def files_in(files: FileOperations, folder: Path) -> Iterator[tuple[Path, int]]:

@@ -29,7 +29,7 @@ from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.objects.blobs import ObjectBlobs, new_key
 from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.claim import check_claim
-from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket
+from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket, tenant_of
 from lifeboat_endpoint.store.postgres import migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
@@ -76,7 +76,6 @@ class SharedEngine:
         self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
         self._objects = address.checked(store.objects, store.object_options)
         self._bucket: Bucket | None = None
-        self._guard = threading.Lock()
         self._own = threading.local()
         self._checked = False
         self._documents: dict[str, bytes] = {}
@@ -113,13 +112,12 @@ class SharedEngine:
 
     @property
     def bucket(self) -> Bucket:
-        """Raises EndpointSettings for the place of another endpoint."""
-        with self._guard:
-            if self._bucket is None:
-                bucket = address.opened(self._objects)
-                check_claim(bucket, self._endpoint_id)
-                self._bucket = bucket
-            return self._bucket
+        """Raises EndpointSettings for the place of another endpoint. No thread waits for the answer to another."""
+        if self._bucket is None:
+            bucket = address.opened(self._objects)
+            check_claim(bucket, self._endpoint_id)
+            self._bucket = bucket
+        return self._bucket
 
     def blobs(self, tenant_id: str, scope: str) -> ObjectBlobs:
         """Bodies of a vault (`scope`: the agent's id), or of a tenant ("")."""
@@ -204,13 +202,36 @@ class SharedEngine:
         """Objects that were left when a database was restored to an earlier moment, or by a process that ended."""
         self._check_held()
         before = now - timedelta(days=self.store.loose_days)
-        bodies = sweep_bucket(self.bucket, named_by(self.body_rows), prefix=BODIES, before=before)
+        bodies = sweep_bucket(self.bucket, self._needed_bodies, prefix=BODIES, before=before)
         # A document that another one replaced holds keys that were destroyed, perhaps.
-        keys = sweep_bucket(self.bucket, self._named_documents, prefix=KEYS, before=now - _REPLACED)
+        keys = sweep_bucket(self.bucket, self._needed_documents, prefix=KEYS, before=now - _REPLACED)
         return bodies.removed + keys.removed
 
-    def _named_documents(self, keys: Sequence[str]) -> Collection[str]:
-        return {str(key) for (key,) in self.control().rows(sql.DOCUMENT_KEYS)}
+    def _needed_bodies(self, keys: Sequence[str]) -> Collection[str]:
+        """Those that rows name, and all of tenants that the database does not know: it may be put back yet."""
+        known = self._documents_named()
+        mine, needed = named_by(self.body_rows), {key for key in keys if tenant_of(key) not in known}
+        return needed.union(mine([key for key in keys if key not in needed]))
+
+    def _needed_documents(self, keys: Sequence[str]) -> Collection[str]:
+        """Those that rows name. Of a tenant that the database does not know, or whose document is not the one that its
+        row names, all: without them nothing of it could be read when the database is put back."""
+        known, needed = self._documents_named(), set[str]()
+        for tenant_id in {tenant_of(key) for key in keys}:
+            own = {key for key in keys if tenant_of(key) == tenant_id}
+            named = known.get(tenant_id)
+            needed |= {named} if named is not None and (own == {named} or self._is_there(named)) else own
+        return needed
+
+    def _documents_named(self) -> dict[str, str]:
+        return {str(tenant_id): str(key) for tenant_id, key in self.control().rows(sql.DOCUMENTS)}
+
+    def _is_there(self, key: str) -> bool:
+        try:
+            self.bucket.get(key)
+        except errors.VaultDamaged:
+            return False
+        return True
 
     def buckets(self) -> BucketRows:
         return PostgresBuckets(self.pools.work)
@@ -278,7 +299,11 @@ class SharedPlace:
         return Vault(rows, blobs, files=engine._files, clock=engine._clock, sealer=sealer)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
-        self.remove_vault(agent_id)
+        """Raises VaultBusy for an agent that is listed with a vault: another process was first, and this one lost the
+        lock that it made the vault under."""
+        self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
+        if self.has_vault(agent_id):
+            raise errors.VaultBusy(f"another process made the agent {agent_id}")
         initialise(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine._clock, sealer=sealer)
         return self.open_vault(agent_id, sealer)
 
@@ -294,12 +319,21 @@ class SharedPlace:
         rows = self._engine.vault_rows(self._tenant, agent_id)
         return _number(rows, sql.VAULT_ROWS) + len(list(self._engine.blobs(self._tenant, agent_id).names()))
 
-    def remove_vault(self, agent_id: str) -> None:
-        rows = self._engine.vault_rows(self._tenant, agent_id)
+    def remove_vault(self, agent_id: str, vault_id: str | None = None) -> None:
+        self._remove_vault(agent_id, lambda rows: vault_id is None or rows.row(sql.VAULT_ID) in (None, (vault_id,)))
+
+    def _remove_vault(self, agent_id: str, is_meant: Callable[[MetadataStore], bool]) -> None:
+        """Bodies are written under the lock of the vault, so those that there are belong to what is removed, and none
+        of them to a vault that is made as soon as the lock is free."""
+        rows, blobs = self._engine.vault_rows(self._tenant, agent_id), self._engine.blobs(self._tenant, agent_id)
         with rows.transaction():
+            if not is_meant(rows):
+                return
+            names = list(blobs.names())
             for statement in sql.DROP_VAULT_ROWS:
                 rows.execute(statement)
-        _remove_all(self._engine.blobs(self._tenant, agent_id))
+        for name in names:
+            blobs.remove(name)
 
     def alone(self, agent_id: str, *, seconds: float) -> AbstractContextManager[None]:
         return self._engine.alone(f"care of {self._tenant} {agent_id}", seconds=seconds)
@@ -316,6 +350,7 @@ class ObjectKeyDocuments:
         self._engine = engine
         self._tenant = tenant_id
         self._rows = PostgresStore(engine.pools.control, "control", tenant=tenant_id)
+        self._before: str | None = None
 
     @property
     def name(self) -> str:
@@ -340,24 +375,42 @@ class ObjectKeyDocuments:
         if not listed:
             raise errors.VaultDamaged(f"{self.name} is missing in the object store")
         newest = max(listed, key=lambda each: (each.modified, each.key)).key
+        written = times.to_text(self._engine._clock.now())
         with self._rows.transaction():
-            self._rows.execute(sql.SET_DOCUMENT, (self._tenant, newest, times.to_text(self._engine._clock.now())))
+            self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
         return newest
 
     def replace(self, data: bytes) -> None:
+        """Raises VaultBusy where another process replaced it since `changing` began: the lock ends with its connection,
+        whatever its holder is at."""
         key = new_key(f"{KEYS}/{self._tenant}")
-        before = self._key()
         self._engine.bucket.put(key, data)
+        if not self._named(key):
+            self._engine.bucket.delete(key)
+            raise errors.VaultBusy(f"{self.name}: another process changed the data keys meanwhile")
+        self._before = key
+        self._remove_others(key)
+
+    def _named(self, key: str) -> bool:
+        """Whether the row that was there when `changing` began names this one now."""
+        now = times.to_text(self._engine._clock.now())
         with self._rows.transaction():
-            self._rows.execute(sql.SET_DOCUMENT, (self._tenant, key, times.to_text(self._engine._clock.now())))
-        if before is not None:
-            self._engine.bucket.delete(before)
+            if self._before is None:
+                return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
+            return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
+
+    def _remove_others(self, key: str | None) -> None:
+        """Also what an earlier change left that could not remove it: it holds keys that were destroyed, perhaps."""
+        for each in list(self._engine.bucket.list(f"{KEYS}/{self._tenant}")):
+            if each.key != key:
+                self._engine.bucket.delete(each.key)
 
     def remove(self) -> None:
         """The object first: what is destroyed is gone before anybody is told so."""
         key = self._key()
         if key is not None:
             self._engine.bucket.delete(key)
+            self._remove_others(None)
             with self._rows.transaction():
                 self._rows.execute(sql.DROP_DOCUMENT, (self._tenant,))
 
@@ -365,6 +418,7 @@ class ObjectKeyDocuments:
     def changing(self) -> Iterator[None]:
         try:
             with self._engine.alone(f"keys of {self._tenant}", seconds=_LOCK_SECONDS):
+                self._before = self._key()
                 yield
         except errors.EndpointBusy:
             raise errors.VaultBusy(f"{self.name}: another process is changing the data keys") from None

@@ -11,14 +11,16 @@ TIME = "select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)"
 ENDPOINT = "select endpoint from control"
 SET_ENDPOINT = "update control set endpoint = ?"
 DOCUMENT = "select object from key_document where tenant = ?"
-SET_DOCUMENT = """insert into key_document(tenant, object, written_at) values (?, ?, ?)
-    on conflict (tenant) do update set object = excluded.object, written_at = excluded.written_at"""
 DROP_DOCUMENT = "delete from key_document where tenant = ?"
 OLD_DOCUMENTS = "select tenant from key_document where written_at < ?"
-DOCUMENT_KEYS = "select object from key_document"
+DOCUMENTS = "select tenant, object from key_document"
+ADD_DOCUMENT = "insert into key_document(tenant, object, written_at) values (?, ?, ?) on conflict do nothing"
+REPLACE_DOCUMENT = "update key_document set object = ?, written_at = ? where tenant = ? and object = ?"
 
 # Vaults: rows name their place, which the database fills in and checks
 HAS_VAULT = "select 1 from vault"
+VAULT_ID = "select id from vault"
+LISTED = "select 1 from lifeboat_tenant.agent a join vault v on v.id = a.vault where a.id = ?"
 PLACES = "select agent from place"
 VAULT_ROWS = """select (select count(*) from place) + (select count(*) from object) + (select count(*) from entry)
     + (select count(*) from record) + (select count(*) from sequence) + (select count(*) from audit)"""

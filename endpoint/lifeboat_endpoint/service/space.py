@@ -202,14 +202,21 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 return
             self.uploads.drop_of(agent_id)
             with self._metadata.transaction():
-                self.roster.get(agent_id)
+                row = self.roster.get(agent_id)
                 bodies = self.sealed_files.remove_agent(agent_id)
                 self._erasing.forget_purges(agent_id)
                 self.roster.drop(agent_id)
             for body in bodies:
                 self._bodies.remove(body)
-            self._vaults.remove(agent_id)
-            self._keys.destroy_agent(agent_id)
+            if row.vault is not None:
+                self._vaults.remove(agent_id, row.vault)
+            self._destroy_keys(agent_id)
+
+    def _destroy_keys(self, agent_id: str) -> None:
+        """Nobody makes the agent anew meanwhile; of one that somebody made anew before, they seal what it has."""
+        with self._metadata.transaction():
+            if self.roster.find(agent_id) is None:
+                self._keys.destroy_agent(agent_id)
 
     def _forgot_trial(self, agent_id: str) -> bool:
         with self._metadata.transaction():

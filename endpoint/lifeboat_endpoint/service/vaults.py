@@ -71,10 +71,11 @@ class Vaults:
         """How many files, rows or objects there are of the vault of an agent."""
         return self._place.remains(agent_id)
 
-    def remove(self, agent_id: str) -> None:
-        """Destroy the vault of an agent. What is open elsewhere finds nothing any more."""
+    def remove(self, agent_id: str, vault_id: str | None = None) -> None:
+        """Destroy the vault of an agent, with `vault_id` no other one. What is open elsewhere finds nothing any
+        more."""
         self.forget(agent_id)
-        self._place.remove_vault(agent_id)
+        self._place.remove_vault(agent_id, vault_id)
 
     def sweep(self, known: Collection[str]) -> int:
         """Destroy what is left of agents that are not known (any more); how many. Nobody makes one meanwhile."""

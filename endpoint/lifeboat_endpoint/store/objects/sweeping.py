@@ -70,7 +70,7 @@ def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
 
     def named(keys: Sequence[str]) -> set[str]:
         found = set[str]()
-        for tenant, own in groupby(sorted(keys, key=_tenant_of), key=_tenant_of):
+        for tenant, own in groupby(sorted(keys, key=tenant_of), key=tenant_of):
             some = list(own)
             marks = ", ".join("?" * len(some))
             rows = rows_of(tenant).rows(f"select key from blob where tenant = ? and key in ({marks})", (tenant, *some))
@@ -80,7 +80,8 @@ def named_by(rows_of: Callable[[str], MetadataStore]) -> Named:
     return named
 
 
-def _tenant_of(key: str) -> str:
+def tenant_of(key: str) -> str:
+    """Of a key `FOLDER/TENANT/...`."""
     return key.split("/")[1]
 
 
