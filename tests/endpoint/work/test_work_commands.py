@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import doc_pages
 import pytest
 from cli_client import Json, run
 from work_queues import LEASE, QueueServer, queue_server
@@ -161,6 +162,14 @@ def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue
 
 def test_an_address_that_is_none_is_refused(data: Path, queue: Queue) -> None:
     assert endpoint(data, "work", "--metrics", "nowhere", expect=3)["error"]["code"] == "cannot_serve"
+
+
+def test_every_field_is_documented(data: Path, queue: Queue, server: QueueServer) -> None:
+    page = (doc_pages.DOCS / "json.md").read_text().split("## `lifeboat endpoint work`")[1].split("\n## ")[0]
+    number = str(given_up(queue, server))
+    listed = endpoint(data, "jobs", "list")["jobs"][0]
+    fields = {f"jobs[].{field}" for field in listed} | set(endpoint(data, "jobs", "retry", number))
+    assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
 
 
 def _until(condition: Callable[[], bool]) -> None:
