@@ -275,10 +275,6 @@ class SharedEndpoint:
         owner = control.add_token(tenant.id, "owner", ["purge"])[1]
         return Joined(tenant, token, owner, self.url)
 
-    def prefix(self) -> str:
-        """The place of its objects in the bucket."""
-        return self.store.objects.rpartition("/")[2]
-
     def all_run(self) -> None:
         """Whoever was stopped or killed runs again, without anything that is to go wrong."""
         self.faults.heal()
