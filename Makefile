@@ -99,7 +99,7 @@ lock: ## write the lock files anew (needs uv)
 	@command -v $(UV) >/dev/null || { echo "uv is needed to write lock files: pipx install uv" >&2; exit 1; }
 	$(COMPILE) --all-extras --group dev -o requirements-dev.lock
 	$(COMPILE) --group build -c requirements-dev.lock -o requirements.lock
-	$(COMPILE) --extra server --group build -c requirements-dev.lock -o packaging/container/endpoint.lock
+	$(COMPILE) --extra server --extra scale --extra aws-kms --extra transit --group build -c requirements-dev.lock -o packaging/container/endpoint.lock
 	$(subst compile pyproject.toml,compile,$(COMPILE)) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
