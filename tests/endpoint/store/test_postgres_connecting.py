@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -210,3 +212,17 @@ def test_a_server_that_speaks_less_is_not_spoken_to(network: Network, options: s
             network.check(network.address())
     finally:
         network.restarted("-c ssl=on")
+
+
+def test_without_the_libraries_it_is_said_what_installs_them() -> None:
+    code = """
+import sys
+sys.modules["psycopg"] = None
+from lifeboat_endpoint import errors
+try:
+    import lifeboat_endpoint.store.postgres.store
+except errors.ServerMissing as error:
+    print(error.fix)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert "psycopg[binary,pool]" in done.stdout

@@ -40,6 +40,9 @@ IDLE_SECONDS = 300
 """How long a transaction may stand open with nothing asked: a process that hangs keeps no lock for ever."""
 SILENCE_SECONDS = 15
 """After how long without a sign of life, or an answer to what was sent, a connection counts as broken."""
+PATIENCE_SECONDS = 20.0
+"""For how long a short statement (a lock that is tried, a limit, a job) is waited for: longer than for a row that
+somebody else has locked. A server can be there and say nothing."""
 WAIT_SECONDS = 5.0
 """How long a thread waits for a connection."""
 _KEPT_SECONDS = 300.0
@@ -165,6 +168,11 @@ def _configure(connection: Connection) -> None:
         raise psycopg.OperationalError("the connection is not encrypted")
 
 
+def _configure_pooled(connection: Connection) -> None:
+    _configure(connection)
+    connection.patience = PATIENCE_SECONDS
+
+
 class Pools:
     """The connections of one process, for many threads. Nothing is connected before it is needed, and what nobody needs
     is closed. `connections`: the most of each kind; who waits longer than `WAIT_SECONDS` for one is told VaultBusy."""
@@ -183,6 +191,7 @@ class Pools:
     def lone(self) -> Iterator[Connection]:
         """A connection that no pool has, in autocommit, closed in the end: for a lock that lasts as long as it."""
         with contextlib.closing(connect(self.database)) as connection:
+            connection.patience = PATIENCE_SECONDS
             try:
                 yield connection
             except psycopg.Error as error:
@@ -233,7 +242,7 @@ def _pool(database: Database, kind: str, connections: int) -> Pool:
             "context": None if kind == "work" else adapters(),
             "prepare_threshold": None,
         },
-        configure=_configure,
+        configure=_configure_pooled,
         min_size=0,
         max_size=connections,
         max_idle=_KEPT_SECONDS,

@@ -31,7 +31,7 @@ from lifeboat_endpoint.store.postgres.translating import (
 from lifeboat_endpoint.store.postgres.wire import Connection, Result, changed, check_committed
 from lifeboat_endpoint.store.protocols import Parameters, Row
 
-Kind = Literal["control", "tenant", "vault", "bodies", "work"]
+Kind = Literal["control", "tenant", "vault", "bodies"]
 
 _ENTER = "select lifeboat_control.enter($1, $2, $3, $4, $5)"
 _ADD_PLACE = "insert into lifeboat_vault.place default values on conflict do nothing"
@@ -40,6 +40,7 @@ _READ = "begin read only"
 _SNAPSHOT = "begin isolation level repeatable read, read only"
 _OTHER_WRITES = -1
 _Status = psycopg.pq.TransactionStatus
+_NO_PIPELINE = psycopg.pq.PipelineStatus.OFF
 _cursor_names = itertools.count()
 
 
@@ -134,7 +135,9 @@ class PostgresStore:
         """Whatever was not committed is rolled back."""
         try:
             status = connection.pgconn.transaction_status
-            if status in (_Status.INTRANS, _Status.INERROR):
+            if connection.pgconn.pipeline_status != _NO_PIPELINE:
+                connection.close()
+            elif status in (_Status.INTRANS, _Status.INERROR):
                 connection.sent("rollback")
             elif status != _Status.IDLE:
                 connection.close()
@@ -279,7 +282,7 @@ class PostgresStore:
 
 def _writer_of(kind: Kind, tenant: str | None, agent: str | None) -> int | None:
     """The lock of who writes there, 64 bits; None where rows are independent of each other."""
-    if kind in ("bodies", "work"):
+    if kind == "bodies":
         return None
     parts = {"control": (), "tenant": (tenant,), "vault": (tenant, agent)}[kind]
     text = "\0".join((kind, *(part or "" for part in parts)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import select
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from lifeboat_endpoint import errors
@@ -20,6 +20,7 @@ from lifeboat_endpoint.store.protocols import Parameters, Row
 
 ANSWER_SECONDS = 330.0
 """For how long an answer is waited for: longer than the server lets a statement run."""
+_INTERVAL = 0.1
 _MOST_PREPARED = 500
 _BINARY = psycopg.pq.Format.BINARY
 _FAILED = psycopg.pq.ExecStatus.FATAL_ERROR
@@ -54,6 +55,18 @@ class Connection(psycopg.Connection[Any]):
 
     _lifeboat_prepared: dict[str, bytes] | None = None
     _lifeboat_rows: psycopg.abc.Transformer | None = None
+    patience: float | None = None
+    """How many seconds an answer is waited for by what goes through psycopg's own cursors; None: as it likes."""
+
+    def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
+        limit = self.patience if timeout is None else timeout
+        try:
+            return super().wait(gen, interval, limit)
+        except psycopg.OperationalError as error:
+            if timeout is None and type(error).__name__ == "_WaitTimeout":
+                self.close()
+                raise psycopg.OperationalError("the server is silent") from None
+            raise
 
     @property
     def is_left(self) -> bool:
@@ -67,6 +80,7 @@ class Connection(psycopg.Connection[Any]):
     @_told("statement")
     def sent(self, statement: str, parameters: Parameters = ()) -> Result:
         """The result of one statement (`$1`). Raises psycopg.Error."""
+        self._make_room({statement})
         name = self._name_of(statement)
         data, formats = values.encoded(parameters)
         self.pgconn.send_query_prepared(name, data, formats, result_format=_BINARY)
@@ -83,7 +97,9 @@ class Connection(psycopg.Connection[Any]):
     def together(self, statements: Iterable[tuple[str, Parameters]]) -> list[Result]:
         """The results of several statements in one round trip; outside of a transaction they are one. Raises
         psycopg.Error for the first that failed: those after it were not run."""
-        named = [(self._name_of(statement), *values.encoded(parameters)) for statement, parameters in statements]
+        sent = list(statements)
+        self._make_room({statement for statement, _ in sent})
+        named = [(self._name_of(statement), *values.encoded(parameters)) for statement, parameters in sent]
         pgconn = self.pgconn
         pgconn.enter_pipeline_mode()
         for name, data, formats in named:
@@ -103,17 +119,21 @@ class Connection(psycopg.Connection[Any]):
         rows: list[Row] = self._lifeboat_rows.load_rows(0, result.ntuples, tuple)
         return rows
 
-    def _name_of(self, statement: str) -> bytes:
-        known = self._lifeboat_prepared
-        if known is None:
-            known = self._lifeboat_prepared = {}
-        name = known.get(statement)
-        if name is not None:
-            return name
-        if len(known) >= _MOST_PREPARED:
+    def _make_room(self, statements: Collection[str]) -> None:
+        """For all that go together: a name that was given to one of them must not be given to another."""
+        known = self._lifeboat_prepared or {}
+        if len(known) + sum(statement not in known for statement in statements) > _MOST_PREPARED:
             self.pgconn.send_query(b"deallocate all")
             _only(self._results())
             known.clear()
+
+    def _name_of(self, statement: str) -> bytes:
+        if self._lifeboat_prepared is None:
+            self._lifeboat_prepared = {}
+        known = self._lifeboat_prepared
+        name = known.get(statement)
+        if name is not None:
+            return name
         name = b"lifeboat_%d" % len(known)
         self.pgconn.send_prepare(name, statement.encode())
         _only(self._results())
