@@ -67,10 +67,20 @@ def prove(endpoint: Endpoint, tenants: Sequence[Tenant]) -> Proof:
     return proof
 
 
-def prove_tenant(endpoint: Endpoint, tenant: Tenant, step: Callable[[], None] = nothing) -> Proof:
-    """Every blob of every agent of a tenant. `step` is called before each agent; what it raises ends the work."""
+def prove_tenant(
+    endpoint: Endpoint, tenant: Tenant, *, agents: Sequence[str] | None = None, step: Callable[[], None] = nothing
+) -> Proof:
+    """A tenant, and every blob of every agent of it, or of these. `step` is called before each agent; what it raises
+    ends the work."""
     proof = Proof()
-    _Tenant(endpoint, tenant, proof, step).prove()
+    _Tenant(endpoint, tenant, proof, step).prove(agents)
+    return proof
+
+
+def prove_agent(endpoint: Endpoint, tenant: Tenant, agent_id: str) -> Proof:
+    """Every blob of one agent; nothing where it is gone."""
+    proof = Proof()
+    _Tenant(endpoint, tenant, proof).prove_agent(agent_id)
     return proof
 
 
@@ -119,7 +129,7 @@ class _Tenant:
         self._proof = proof
         self._step = step
 
-    def prove(self) -> None:
+    def prove(self, agents: Sequence[str] | None = None) -> None:
         self._proof.tenants += 1
         if self._tenant.state != "active":
             self._found("tenant", "its removal was not finished: lifeboat endpoint tenant remove NAME")
@@ -127,27 +137,36 @@ class _Tenant:
         with self._finding("key"):
             self._prove_keys()
             with self._finding("tenant"):
-                self._prove_agents()
+                self._prove_agents(agents)
+
+    def prove_agent(self, agent_id: str) -> None:
+        with self._finding("tenant", agent_id):
+            space = self._endpoint.space(self._tenant.id)
+            if agent_id in space.agent_ids():
+                self._prove_agent(agent_id)
 
     def _prove_keys(self) -> None:
         keys = self._endpoint.keys(self._tenant.id)
         for key_id in keys.ids():
             keys.sealer_of(key_id)
 
-    def _prove_agents(self) -> None:
+    def _prove_agents(self, agents: Sequence[str] | None) -> None:
         space = self._endpoint.space(self._tenant.id)
         for problem in space.problems():
             self._found("database", problem, subject=_TENANT)
-        for agent_id in space.agent_ids():
+        for agent_id in space.agent_ids() if agents is None else agents:
             self._step()
             with self._finding("tenant", agent_id):
-                if space.is_sealed(agent_id):
-                    self._proof.sealed_agents += 1
-                else:
-                    self._prove_vault(agent_id)
+                self._prove_agent(agent_id)
         for problem in space.sealed_files.check():
             self._found("sealed", problem)
         self._proof.orphans += space.orphans()
+
+    def _prove_agent(self, agent_id: str) -> None:
+        if self._endpoint.space(self._tenant.id).is_sealed(agent_id):
+            self._proof.sealed_agents += 1
+        else:
+            self._prove_vault(agent_id)
 
     def _prove_vault(self, agent_id: str) -> None:
         with self._endpoint.space(self._tenant.id).vault(agent_id) as vault:

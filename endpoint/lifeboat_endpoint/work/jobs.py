@@ -4,7 +4,7 @@ was done stays done, and what was not is found again."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from lifeboat_endpoint.tenancy.rows import Tenant
 
 _MOST_AGENTS = 50
-"""The agents of a tenant with more of them are looked after in jobs of their own, by all workers together."""
+"""The agents of a tenant with more of them are looked after, and proven, in jobs of their own."""
+_AT_ONCE = 5_000
+"""Jobs in one transaction."""
 
 _NOT_BEFORE = timedelta(minutes=5)
 """A purge whose time has come and that could not be applied, because of a clock that is not trusted, is tried again
@@ -68,15 +70,31 @@ def look_after(work: Work, job: Job, tenant: Tenant) -> list[str]:
     agents = care.kept_in_vaults(work.endpoint, tenant)
     if len(agents) <= _MOST_AGENTS:
         return care.look_after(work.endpoint, tenant, step=work.step).problems
-    work.queue.add_missing([Wanted(job.kind, tenant.id, agent_id) for agent_id in agents])
+    _share_out(work, job, agents)
     return care.look_after(work.endpoint, tenant, agents=()).problems
+
+
+def _share_out(work: Work, job: Job, agents: Sequence[str]) -> None:
+    """A job for each agent, for all workers together."""
+    for begin in range(0, len(agents), _AT_ONCE):
+        work.queue.add_missing([Wanted(job.kind, job.tenant, each) for each in agents[begin : begin + _AT_ONCE]])
 
 
 @of_tenant
 def verify(work: Work, job: Job, tenant: Tenant) -> list[str]:
     """Everything is read back. What is wrong is told by kind: the rest says `lifeboat endpoint verify`."""
-    kinds = Counter(found.kind for found in proving.prove_tenant(work.endpoint, tenant, work.step).findings)
+    kinds = Counter(found.kind for found in _proved(work, job, tenant).findings)
     return [f"{count} findings ({kind})" for kind, count in sorted(kinds.items())]
+
+
+def _proved(work: Work, job: Job, tenant: Tenant) -> proving.Proof:
+    if job.agent:
+        return proving.prove_agent(work.endpoint, tenant, job.agent)
+    agents = work.endpoint.space(tenant.id).agent_ids()
+    if len(agents) <= _MOST_AGENTS:
+        return proving.prove_tenant(work.endpoint, tenant, step=work.step)
+    _share_out(work, job, agents)
+    return proving.prove_tenant(work.endpoint, tenant, agents=())
 
 
 @of_tenant

@@ -48,13 +48,15 @@ class Counting(Protocol):
 @dataclass(frozen=True, slots=True)
 class Pace:
     """Seconds. A job is held for `lease`, which begins anew each `beat`. Who finds nothing to do looks again after
-    `idle`, and for what falls due each `plan`. Who is to stop waits for its job for `grace`."""
+    `idle`, and for what falls due each `plan`. Who is to stop waits for its job for `grace`. A job that runs for
+    `longest` is given back at its next step, and others get their turn."""
 
     lease: float = 60.0
     beat: float = 15.0
     idle: float = 3.0
     plan: float = 60.0
     grace: float = 20.0
+    longest: float = 6 * 3600.0
 
 
 def _nobody() -> None:
@@ -107,11 +109,18 @@ class Worker:
     def round(self) -> Result | None:
         """Plan when it is time, and do one job; None: there was none. Raises VaultError."""
         if time.monotonic() - self._planned_at >= self.pace.plan:
-            self.endpoint.control.flush()
-            self.plan(self.endpoint, self.queue)
+            self._plan()
             self._planned_at = time.monotonic()
         job = self.queue.take(self.name, timedelta(seconds=self.pace.lease), list(self.handlers))
         return None if job is None else self._do(job)
+
+    def _plan(self) -> None:
+        """What waits already is done, also where nothing can be planned."""
+        try:
+            self.endpoint.control.flush()
+            self.plan(self.endpoint, self.queue)
+        except LifeboatError as error:
+            LOGGER.error("worker: nothing was planned: %s", described(error))
 
     def _do(self, job: Job) -> Result:
         running, began = _Running(self, job), time.monotonic()
@@ -137,11 +146,12 @@ class Worker:
     def _watched(self, job: Job, running: _Running) -> Result:
         """Hold the job while it runs, and tell the queue how it ended."""
         lease = _Lease(self.queue, job, self.pace)
+        enough = time.monotonic() + self.pace.longest
         last: float | None = None
         while not running.ended.wait(_LOOK):
             self.alive()
             lease.keep()
-            if last is None and (self.stopped.is_set() or lease.is_lost):
+            if last is None and (self.stopped.is_set() or lease.is_lost or time.monotonic() >= enough):
                 running.stop.set()
                 last = time.monotonic() + self.pace.grace
             if last is not None and time.monotonic() >= last:

@@ -94,6 +94,20 @@ def test_a_proof_without_findings_has_no_problems(endpoint: Endpoint, queue: Que
     assert do(endpoint, queue, "verify", tenant.id) == []
 
 
+def test_the_agents_of_a_large_tenant_are_proven_in_jobs_of_their_own(
+    endpoint: Endpoint, queue: Queue, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_MOST_AGENTS", 1)
+    for agent_id in (AGENT, OTHER):
+        with_history(endpoint, tenant, agent_id, hours=2)
+    queue.add("verify", tenant=tenant.id)
+    assert done_by_all(endpoint, queue) == ["verify", f"verify {AGENT}", f"verify {OTHER}"]
+    for agent_id in (AGENT, OTHER):
+        with endpoint.space(tenant.id).vault(agent_id) as vault:
+            assert vault.last_verified() == 2
+    assert do(endpoint, queue, "verify", tenant.id, "0190f0a0-0000-7000-8000-0000000000a9") == []
+
+
 def test_findings_of_a_proof_are_told_by_kind_and_number(endpoint: Endpoint, queue: Queue, tenant: Tenant) -> None:
     with_history(endpoint, tenant)
     endpoint.forget(tenant.id)

@@ -247,6 +247,24 @@ def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queu
     gate.set()
 
 
+def test_a_job_that_runs_for_very_long_is_given_back_at_its_next_step(
+    endpoint: Endpoint, queue: Queue, sayings: Sayings
+) -> None:
+    queue.add("long", tenant="a")
+    assert worker_of(endpoint, queue, made_up(sayings), Pace(longest=0.3)).round() == "released"
+    assert only(queue.jobs()).state == "waiting"
+
+
+def test_where_nothing_can_be_planned_what_waits_is_done(endpoint: Endpoint, queue: Queue, sayings: Sayings) -> None:
+    def fail(endpoint: Endpoint, queue: Queue) -> int:
+        raise VaultBusy("the tables of tenants do not answer")
+
+    queue.add("quick", tenant="a")
+    worker = worker_of(endpoint, queue, made_up(sayings))
+    worker.plan = fail
+    assert worker.round() == "done"
+
+
 # Processes ------------------------------------------------------------------------------------------------------------
 
 
