@@ -1,0 +1,127 @@
+"""Examples of a shared endpoint, for systemd and for containers, say nothing that the program does not understand."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+import manual
+from facts import ROOT
+from lifeboat_endpoint.server.routes import about
+from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.store.postgres import connecting
+
+_COMPOSE = ROOT / "packaging" / "compose"
+_UNITS = sorted((ROOT / "packaging" / "systemd").glob("lifeboat-endpoint*.service"))
+_COMMANDS = dict(manual.typed("lifeboat", manual.program))
+_IMAGE_BEGINS = ["lifeboat", "endpoint", "serve", "--listen", "0.0.0.0:8443"]
+
+Json = dict[str, Any]
+
+
+def understood(words: list[str]) -> click.Context:
+    """What the program makes of a command line. Raises click.UsageError."""
+    name = max((each for each in _COMMANDS if f"{' '.join(words)} ".startswith(f"{each} ")), key=len)
+    return _COMMANDS[name].make_context(name, words[len(name.split()) :])
+
+
+@pytest.fixture(scope="module")
+def compose() -> Json:
+    found: Json = yaml.safe_load((_COMPOSE / "compose.yaml").read_text())
+    return found
+
+
+def ours(compose: Json) -> dict[str, Json]:
+    return {name: each for name, each in compose["services"].items() if each["image"] == "lifeboat-endpoint"}
+
+
+def line(service: Json) -> list[str]:
+    return [*service.get("entrypoint", _IMAGE_BEGINS), *service["command"], "--data", "/var/lib/lifeboat/data"]
+
+
+def test_there_are_two_servers_and_two_workers(compose: Json) -> None:
+    assert ours(compose).keys() == {"server-1", "server-2", "worker-1", "worker-2", "prepare"}
+    assert {"database", "objects", "balancer"} == compose["services"].keys() - ours(compose).keys()
+
+
+def test_the_program_understands_every_command(compose: Json) -> None:
+    for name, service in ours(compose).items():
+        assert understood(line(service)).params, name
+
+
+def test_an_option_that_there_is_not_is_found() -> None:
+    with pytest.raises(click.UsageError):
+        understood(["lifeboat", "endpoint", "serve", "--no-such-option"])
+
+
+def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
+    for name, service in compose["services"].items():
+        used = set(re.findall(r"/run/secrets/([\w.-]+)", yaml.safe_dump(service)))
+        assert used <= set(service.get("secrets", [])) <= compose["secrets"].keys(), name
+        volumes = {each.partition(":")[0] for each in service.get("volumes", [])}
+        assert {each for each in volumes if not each.startswith(".")} <= compose["volumes"].keys()
+        assert service.get("depends_on", {}).keys() <= compose["services"].keys()
+
+
+def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose: Json) -> None:
+    given = understood(line(compose["services"]["prepare"])).params
+    assert "sslmode=verify-full" in connecting.checked(given["database"])
+    options = dict(each.split("=", 1) for each in given["options"])
+    assert not address.checked(given["objects"], options).is_plain
+    assert "-cssl_min_protocol_version=TLSv1.3" in compose["services"]["database"]["command"]
+
+
+def test_containers_write_nowhere_and_may_nothing(compose: Json) -> None:
+    for name, service in ours(compose).items():
+        assert service["read_only"] and service["cap_drop"] == ["ALL"], name
+        assert name == "prepare" or all(each.endswith(":ro") for each in service["volumes"])
+
+
+def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: Json) -> None:
+    text = (_COMPOSE / "haproxy.cfg").read_text()
+    assert re.findall(r"^\s+server (\S+) (\S+)", text, re.MULTILINE) == [
+        (name, f"{name}:8443") for name in ours(compose) if name.startswith("server")
+    ]
+    asked = re.search(r"option httpchk GET (\S+)", text)
+    assert asked is not None and asked[1] in {route.path for route in about.ROUTES}
+    assert "mode tcp" in text and "ssl crt" not in text
+
+
+# Units --------------------------------------------------------------------------------------------------------------
+
+
+def settings(unit: Path) -> dict[str, str]:
+    lines = unit.read_text().splitlines()
+    return dict(each.split("=", 1) for each in lines if "=" in each and not each.startswith("#"))
+
+
+@pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
+def test_the_program_understands_what_a_unit_starts(unit: Path) -> None:
+    words = shlex.split(settings(unit)["ExecStart"].replace("%i", "8443"))
+    assert words[0] == "/usr/bin/lifeboat"
+    assert understood(["lifeboat", *words[1:]]).params
+
+
+@pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
+def test_a_unit_has_as_long_to_stop_as_the_program_takes(unit: Path) -> None:
+    found = settings(unit)
+    given = dict(re.findall(r"--(drain|finish) (\d+)", found["ExecStart"]))
+    assert int(found["TimeoutStopSec"]) > sum(int(seconds) for seconds in given.values())
+
+
+@pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
+def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("needs systemd-analyze")
+    name = unit.name.replace("@", "@8443") if "@" in unit.name else unit.name
+    (tmp_path / name).write_text(unit.read_text().replace("/usr/bin/lifeboat", "/bin/true"))
+    done = subprocess.run(["systemd-analyze", "--man=no", "verify", tmp_path / name], capture_output=True, text=True)
+    assert [each for each in done.stderr.splitlines() if name in each] == []
