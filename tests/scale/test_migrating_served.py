@@ -17,6 +17,7 @@ from endpoint_servers import RunningEndpoint, running_endpoint
 from invariants import every_kept_sequence_has_its_digest
 from moving_endpoints import Moving, Places, command, places
 from replicated import Replicated, machine_in
+from shared_endpoint import until
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
@@ -103,6 +104,12 @@ def busy(served: Served) -> Iterator[Busy]:
             assert not thread.is_alive()
 
 
+def seen(found: Busy, read: list[int]) -> None:
+    """What was answered before the old endpoint serves nobody any more, a refused push among it."""
+    until("a push is refused", lambda: "is being moved" in str(found.pushed[-1]))
+    read.extend(found.read)
+
+
 @contextlib.contextmanager
 def slowly(then: Callable[[], None] = lambda: None) -> Iterator[None]:
     """`then` is called before the old endpoint serves nobody any more."""
@@ -123,11 +130,11 @@ def slowly(then: Callable[[], None] = lambda: None) -> Iterator[None]:
 def test_reads_go_on_pushes_wait_and_nothing_that_was_acknowledged_is_missing(served: Served) -> None:
     read: list[int] = []
     with busy(served) as found:
-        time.sleep(0.5)
-        with slowly(lambda: read.extend(found.read)):
+        until("both are at it", lambda: len(found.pushed) > 1 and len(found.read) > 10)
+        with slowly(lambda: seen(found, read)):
             served.moving.move()
-        time.sleep(0.5)
-    assert set(read) == {200} and len(read) > 10, "until it is over every read is answered"
+        until("nobody is served", lambda: 503 in found.read and "was moved" in str(found.pushed[-1]))
+    assert set(read) == {200}, "until it is over every read is answered"
     assert set(found.read) == {200, 503}, "and then whoever asks is told to come back"
     states = [outcome.state for outcome in found.pushed]
     assert states[0] == "ok" and states[-1] == "waiting" and set(states) == {"ok", "waiting"}
