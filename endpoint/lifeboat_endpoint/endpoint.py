@@ -175,14 +175,15 @@ class Endpoint:
 
     def keys(self, tenant_id: str) -> DataKeys:
         """The data keys of a tenant, shared by all threads. Raises UnknownTenant, VaultMissing."""
-        with self._guard:
-            found = self._keys.get(tenant_id)
-            if found is None:
-                documents = self.engine.key_documents(_checked_id(tenant_id))
-                found = DataKeys.open(documents, tenant_id, clock=self.clock, outside=self.folder)
-                found.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
-                self._keys[tenant_id] = found
-            return found
+        found = self._keys.get(tenant_id)
+        if found is None:
+            # Nobody waits for the answer to another: the document may be far away.
+            documents = self.engine.key_documents(_checked_id(tenant_id))
+            made = DataKeys.open(documents, tenant_id, clock=self.clock, outside=self.folder)
+            made.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
+            with self._guard:
+                found = self._keys.setdefault(tenant_id, made)
+        return found
 
     def space(self, tenant_id: str) -> TenantSpace:
         """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant,

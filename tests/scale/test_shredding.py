@@ -17,7 +17,8 @@ from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
 
 pytestmark = pytest.mark.scale
-SEALED = "select body from lifeboat_vault.object where body is not null"
+SEALED = """select o.body from lifeboat_vault.object o join lifeboat_vault.place p on p.number = o.place
+    where o.body is not null and p.tenant = $$%s$$"""
 
 
 @pytest.fixture
@@ -33,9 +34,9 @@ def agent_of(shared: SharedEndpoint, tenant: Joined, folder: Path) -> tuple[Tena
     return space, pushed(space, machine_in(folder), captures=3)
 
 
-def bodies(shared: SharedEndpoint) -> set[bytes]:
-    """Every sealed body in any row, as whoever has the files of the database sees it."""
-    return {bytes(body) for (body,) in shared.database.run(SEALED, name="lifeboat")}
+def bodies(shared: SharedEndpoint, tenant: Joined) -> set[bytes]:
+    """Every sealed body in any row of a tenant, as whoever has the files of the database sees it."""
+    return {bytes(body) for (body,) in shared.database.run(SEALED % tenant.tenant.id, name="lifeboat")}
 
 
 def test_what_was_purged_cannot_be_opened_wherever_a_copy_of_its_row_is(
@@ -43,9 +44,9 @@ def test_what_was_purged_cannot_be_opened_wherever_a_copy_of_its_row_is(
 ) -> None:
     space, machine = agent_of(shared, keyed, tmp_path)
     keys = shared.endpoint.keys(keyed.tenant.id)
-    before, sealer, copies = keys.current(machine.agent_id), keys.sealer(machine.agent_id), bodies(shared)
+    before, sealer, copies = keys.current(machine.agent_id), keys.sealer(machine.agent_id), bodies(shared, keyed)
     space.redact(machine.agent_id, redaction_of(machine, record_of(machine, 1)).to_json(), confirmed=True)
-    assert before not in keys.ids() and copies.isdisjoint(bodies(shared))
+    assert before not in keys.ids() and copies.isdisjoint(bodies(shared, keyed))
     with pytest.raises(KeyRevoked):
         keys.sealer_of(before, machine.agent_id)
     with pytest.raises((KeyRevoked, OtherDataKey)):

@@ -48,8 +48,8 @@ def orphans(metadata: MetadataStore, blobs: BlobStore) -> set[str]:
 
 
 def sweep_orphans(metadata: MetadataStore, blobs: BlobStore, now: datetime) -> int:
-    """Remove the bodies that nothing has named for a day; how many. Others that nothing names are noted."""
-    removed = 0
+    """Remove the bodies that nothing has named for a day; how many. Others that nothing names are noted. Nobody waits
+    for the removal, and the note of what is removed goes with the next sweep."""
     with metadata.transaction():
         loose = orphans(metadata, blobs)
         noted = {body: since for body, since in metadata.rows(sql.ORPHANS)}
@@ -57,8 +57,7 @@ def sweep_orphans(metadata: MetadataStore, blobs: BlobStore, now: datetime) -> i
             metadata.execute(sql.DROP_ORPHAN, (body,))
         for body in sorted(loose - noted.keys()):
             metadata.execute(sql.ADD_ORPHAN, (body, times.to_text(now)))
-        for body in sorted(body for body in noted.keys() & loose if times.parse(noted[body]) <= now - _PATIENCE):
-            blobs.remove(body)
-            metadata.execute(sql.DROP_ORPHAN, (body,))
-            removed += 1
-    return removed
+        old = sorted(body for body in noted.keys() & loose if times.parse(noted[body]) <= now - _PATIENCE)
+    for body in old:
+        blobs.remove(body)
+    return len(old)

@@ -151,7 +151,7 @@ class Uploads:
         """The whole bundle, kept as it comes; its size in bytes. What came in an earlier try is replaced. Raises
         UnknownThere, RemoteTooLarge, RemoteFull."""
         agent_id = self.get(upload_id).agent_id
-        made = list[tuple[str, int]]()
+        made, is_named = list[tuple[str, int]](), False
         try:
             with self._quota.taking() as taking:
                 for piece in _pieces(chunks, self._limits.part_bytes):
@@ -159,10 +159,13 @@ class Uploads:
                     with as_remote():
                         made.append((self._bodies.put(agent_id, piece), len(piece)))
                 with as_remote():
+                    is_named = True
                     self._replace_parts(upload_id, made)
-        except BaseException:
-            for body, _ in made:
-                self._bodies.remove(body)
+        except BaseException as error:
+            # A commit that never answered may have named them: then they are in use, or else swept.
+            if not is_named or isinstance(error, UnknownThere):
+                for body, _ in made:
+                    self._bodies.remove(body)
             raise
         return sum(size for _, size in made)
 

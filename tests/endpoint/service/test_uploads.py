@@ -11,11 +11,20 @@ import pytest
 from spaces import TestKeys, clock, keys, space_in
 from vaults import START, ManualClock
 
-from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_endpoint.errors import (
+    RemoteBusy,
+    RemoteFull,
+    RemoteRefused,
+    RemoteTooLarge,
+    StaleBase,
+    UnknownThere,
+    VaultBusy,
+)
 from lifeboat_endpoint.remote.checks.trial import Machine, Trial
 from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.space import Part, TenantSpace
+from lifeboat_endpoint.service.uploads import Uploads
 
 __all__ = ["clock", "keys"]
 
@@ -208,3 +217,19 @@ def test_a_permission_is_used_once_until_it_has_run_out(space: TenantSpace, cloc
     clock.moment += timedelta(minutes=10)
     space.sweep(clock.now())
     assert space.use_once("token", expires)
+
+
+def test_what_a_commit_without_an_answer_may_have_named_is_not_removed(
+    space: TenantSpace, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, replace = _snapshot(machine), Uploads._replace_parts
+
+    def unanswered(uploads: Uploads, upload_id: str, made: list[tuple[str, int]]) -> None:
+        replace(uploads, upload_id, made)
+        raise VaultBusy("the database does not answer")
+
+    upload = space.begin_upload(machine.agent_id, "snapshot")
+    monkeypatch.setattr(Uploads, "_replace_parts", unanswered)
+    with pytest.raises(RemoteBusy):
+        space.put_body(upload.id, [data])
+    assert space.receive_upload(upload.id).fresh
