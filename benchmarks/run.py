@@ -237,6 +237,7 @@ ROWS: dict[str, Callable[[Path, Scale], Iterator[Row]]] = {
     "history": history_rows.history,
     "replicate": endpoint_rows.replicate_one_change,
     "shared": shared_rows.load,
+    "small": shared_rows.small_machines,
     "fleet": shared_rows.agents,
     "purge": purge_rows.purge,
     "dashboard": dashboard_rows.dashboard,

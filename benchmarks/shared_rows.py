@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from benchmarks import endpoints, measure, pushing, shared_agents, shared_engine, small_objects
+from benchmarks import endpoints, measure, pushing, rationed, shared_agents, shared_engine, small_objects
 from benchmarks.endpoints import Endpoint
 from benchmarks.measure import Budget, Row
 from benchmarks.pushing import Bundles, Shape
@@ -21,6 +21,7 @@ from benchmarks.scale import Scale
 from benchmarks.shared_engine import Cluster, Counts
 
 PROCESSES = 2
+_QUARTER = 0.25
 _FLAT = 1.5
 """How much more a push may cost among a hundred thousand agents."""
 _VISITED = 10
@@ -128,6 +129,28 @@ def _load_rows(
         budgets = [Budget("<= 100 ms", ours, 0.1)] if name == "p99" else []
         yield measure.beside(f"{here}: {name}", ours, there, others, *budgets)
     yield Row(f"{here}: RSS of the API", measure.size(memory[1]), there, measure.size(memory[2]))
+
+
+def small_machines(folder: Path, scale: Scale) -> Iterator[Row]:
+    """The same with processes that have a quarter of a processor each, as on machines of their own: what they share
+    does not hold them up."""
+    if not rationed.is_there():
+        yield Row("processes with a quarter of a processor each", "not measured: needs root and control groups")
+        return
+    made = pushing.made(folder / "bundles", scale.agents, pushing.ROUNDS * max(1, scale.deltas // 40))
+    rates = []
+    with stores() as (cluster, objects):
+        for count in (1, PROCESSES):
+            place = Shared.prepare(folder / f"shared-{count}", cluster, objects, f"bench{count}")
+            with place.served(count) as server:
+                pushing.register(server, made)
+                with rationed.rationed(server.pid, _QUARTER * count):
+                    done = [server.load(pushing.in_turn(made, part)) for part in range(pushing.ROUNDS)]
+            rates.append(pushing.rate(done))
+    one, two = rates
+    said = f"PostgreSQL, {PROCESSES} processes with a quarter of a processor each"
+    budget = Budget(">= 1.6 x", 1.6 * one / two, 1)
+    yield Row(f"{said}: pushes", f"{two:.1f} /s", "1 process", f"{one:.1f} /s", f"{two / one:.2f} x", [budget])
 
 
 # Agents ---------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,8 @@ import hashlib
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
 
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "bench", "AWS_SECRET_ACCESS_KEY": "bench"}
 """What whoever asks it needs: it looks at no signature."""
@@ -29,6 +30,10 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, b"", body)
 
     def do_GET(self) -> None:
+        asked = parse_qs(urlsplit(self.path).query)
+        if "list-type" in asked:
+            listed = self._listed(asked.get("prefix", [""])[0])
+            return self._answer(200, listed, listed)
         body = self.kept.get(self._key)
         if body is None:
             return self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>", b"")
@@ -39,6 +44,16 @@ class _Handler(BaseHTTPRequestHandler):
     def do_DELETE(self) -> None:
         self.kept.pop(self._key, None)
         self._answer(204, b"", b"")
+
+    def _listed(self, prefix: str) -> bytes:
+        bucket = f"/{self._key.split('/')[1]}/"
+        found = [key.removeprefix(bucket) for key in sorted(self.kept) if key.startswith(bucket + prefix)]
+        lines = "".join(
+            f"<Contents><Key>{escape(key)}</Key><LastModified>2026-10-01T08:00:00.000Z</LastModified>"
+            f"<Size>{len(self.kept[bucket + key])}</Size></Contents>"
+            for key in found
+        )
+        return f"<ListBucketResult><IsTruncated>false</IsTruncated>{lines}</ListBucketResult>".encode()
 
     @property
     def _key(self) -> str:

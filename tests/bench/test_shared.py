@@ -29,6 +29,8 @@ def test_the_least_of_a_store_keeps_objects(monkeypatch: pytest.MonkeyPatch) -> 
         bucket = opened(checked(small_objects.URL, {"endpoint": address, "region": "us-east-1"}))
         bucket.put("a/b", b"body")
         assert bucket.get("a/b") == b"body"
+        assert [(one.key, one.size) for one in bucket.list("a")] == [("a/b", 4)]
+        bucket.check()
         bucket.delete("a/b")
         with pytest.raises(errors.VaultDamaged):
             bucket.get("a/b")
