@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 from endpoint_purges import machine_in
-from shared_endpoint import Joined, SharedEndpoint, together
+from shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together, until
 from shared_lives import a_tenant_is_whole, the_audit_is_whole
 
 from lifeboat_endpoint.maintenance import removal
@@ -151,6 +151,41 @@ def test_a_tenant_that_is_removed_is_gone_from_both_servers_at_once(
     assert [side.get(path).status_code for side in sides] == [200, 200]
     removal.remove_tenant(shared.endpoint, tenant.tenant.id)
     assert [side.get(path).status_code for side in sides] == [401, 401]
+
+
+def test_a_server_has_no_way_into_the_database_but_its_own(shared: SharedEndpoint, tenant: Joined) -> None:
+    """The machine that it runs on knows the password of no other role."""
+    data = new_folder(shared.folder, "api-only", shared.store)
+    lines = shared.database.passfile.read_text().splitlines()
+    passfile = shared.folder / "api-passfile"
+    passfile.write_text("\n".join(line for line in lines if ":lifeboat_api:" in line) + "\n")
+    passfile.chmod(0o600)
+    settings = (data / "endpoint.json").read_text()
+    (data / "endpoint.json").write_text(settings.replace(str(shared.database.passfile), str(passfile)))
+    server = Server(data, shared.url)
+    try:
+        server.start()
+        with tenant.client(url=server.url) as client:
+            assert client.get("/agents").json() == {"agents": [], "next": None}
+            assert client.get("/readyz").status_code == 200
+    finally:
+        server.kill()
+
+
+def test_a_server_that_begins_while_the_database_is_away_ends_and_is_to_be_started_again(
+    shared: SharedEndpoint, tenant: Joined
+) -> None:
+    server = shared.servers[0]
+    server.kill()
+    shared.database.stop("immediate")
+    try:
+        Program.start(server)
+        assert server.wait() not in (0, 2, 3)  # with these a service manager would leave it
+    finally:
+        shared.database.start()
+    server.start()
+    with tenant.client(url=server.url) as client:
+        until("it serves", lambda: client.get("/agents").status_code == 200)
 
 
 def test_nobody_notices_that_a_server_is_stopped_and_started_under_load(

@@ -150,8 +150,11 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
 
 
 def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
-    """In a thread of its own, once it answers."""
-    with session.open() as endpoint:
+    """In a thread of its own, once it answers. A database that is away right now learns of the address next time."""
+    from lifeboat_endpoint.endpoint import Endpoint
+    from lifeboat_endpoint.errors import VaultBusy
+
+    with contextlib.suppress(VaultBusy), Endpoint.open(session.data, role="api") as endpoint:
         note_address(endpoint, served.url, served.pin)
     notify.ready(f"answers at {served.url}")
     told = document(served, new)
