@@ -66,7 +66,7 @@ test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network n
 	$(PYTEST) -m real --timeout 900 tests/real
 
 test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift)
-	$(PYTEST) -m scale --timeout 300 tests/scale
+	$(PYTEST) -n $(PROCESSES) --dist loadfile -m scale --timeout 300 tests/scale
 
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m soak --timeout 1200 tests/soak
