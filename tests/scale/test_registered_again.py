@@ -3,6 +3,7 @@ connection. Nothing that was acknowledged goes with what went."""
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from shared_endpoint import Joined, SharedEndpoint
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.engines.shared_statements import REPLACE_DOCUMENT
 from lifeboat_endpoint.errors import VaultBusy
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.service.vaults import Vaults
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.store.protocols import Parameters
 
 pytestmark = pytest.mark.scale
 ROW = "select object, written_at from lifeboat_control.key_document where tenant = $$%s$$"
@@ -85,3 +89,20 @@ def test_who_lost_the_lock_of_the_keys_replaces_nothing(shared: SharedEndpoint, 
     shared.endpoint.forget(tenant.tenant.id)
     assert shared.endpoint.keys(tenant.tenant.id).current() == made
     assert len(list(engine.bucket.list(f"keys/{tenant.tenant.id}"))) == 1
+
+
+def test_a_thread_that_reads_the_keys_neither_waits_for_nor_disturbs_the_one_that_changes_them(
+    shared: SharedEndpoint, tenant: Joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, execute, seen = shared.endpoint.keys(tenant.tenant.id), PostgresStore.execute, list[list[str]]()
+
+    def executed(rows: PostgresStore, statement: str, parameters: Parameters = ()) -> int:
+        changed = execute(rows, statement, parameters)
+        if statement == REPLACE_DOCUMENT:
+            with ThreadPoolExecutor(1) as threads:
+                seen.append(threads.submit(keys.ids).result(30))
+        return changed
+
+    monkeypatch.setattr(PostgresStore, "execute", executed)
+    keys.rotate()
+    assert seen == [keys.ids()] and len(keys.ids()) == 2

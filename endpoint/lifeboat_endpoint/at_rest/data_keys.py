@@ -46,7 +46,8 @@ class DataKeys:
         self._tenant = tenant_id
         self._clock = clock
         self._outside = outside
-        self._guard = threading.RLock()
+        self._guard = threading.Lock()
+        self._change = threading.RLock()
         self._held = HeldKeys(tenant_id, self._asked, clock)
         self._data: bytes | None = None
         self._document = self._fresh()
@@ -249,8 +250,8 @@ class DataKeys:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[KeyDocument]:
-        """Alone, in this process and among others, with the document as it is now."""
-        with self._guard, self._documents.changing():
+        """Alone, in this process and among others, with the document as it is now. Who only reads waits for nobody."""
+        with self._change, self._documents.changing():
             yield self._fresh()
 
     def _replace(self, document: KeyDocument) -> KeyDocument:

@@ -349,8 +349,12 @@ class ObjectKeyDocuments:
     def __init__(self, engine: SharedEngine, tenant_id: str) -> None:
         self._engine = engine
         self._tenant = tenant_id
-        self._rows = PostgresStore(engine.pools.control, "control", tenant=tenant_id)
         self._before: str | None = None
+
+    @property
+    def _rows(self) -> PostgresStore:
+        """Another one each time: many threads read the keys of a tenant."""
+        return PostgresStore(self._engine.pools.control, "control", tenant=self._tenant)
 
     @property
     def name(self) -> str:
@@ -376,8 +380,7 @@ class ObjectKeyDocuments:
             raise errors.VaultDamaged(f"{self.name} is missing in the object store")
         newest = max(listed, key=lambda each: (each.modified, each.key)).key
         written = times.to_text(self._engine._clock.now())
-        with self._rows.transaction():
-            self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
+        self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
         return newest
 
     def replace(self, data: bytes) -> None:
@@ -394,10 +397,9 @@ class ObjectKeyDocuments:
     def _named(self, key: str) -> bool:
         """Whether the row that was there when `changing` began names this one now."""
         now = times.to_text(self._engine._clock.now())
-        with self._rows.transaction():
-            if self._before is None:
-                return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
-            return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
+        if self._before is None:
+            return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
+        return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
 
     def _remove_others(self, key: str | None) -> None:
         """Also what an earlier change left that could not remove it: it holds keys that were destroyed, perhaps."""
@@ -411,8 +413,7 @@ class ObjectKeyDocuments:
         if key is not None:
             self._engine.bucket.delete(key)
             self._remove_others(None)
-            with self._rows.transaction():
-                self._rows.execute(sql.DROP_DOCUMENT, (self._tenant,))
+            self._rows.execute(sql.DROP_DOCUMENT, (self._tenant,))
 
     @contextlib.contextmanager
     def changing(self) -> Iterator[None]:

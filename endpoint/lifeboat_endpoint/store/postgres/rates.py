@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _WAIT = 1.0
 """Seconds: a limit is worth no longer wait, for a connection or for a row."""
+_SILENT = 2.0
+"""Seconds: longer than the database lets it take."""
 _SWEPT_EVERY = 600.0
 _SET = """select set_config('lifeboat.rate', %s, true), set_config('lock_timeout', '500ms', true),
     set_config('statement_timeout', '1s', true)"""
@@ -43,7 +45,9 @@ class PostgresBuckets:
         """Raises VaultBusy, VaultUnusable."""
         try:
             with self._pool.connection(timeout=_WAIT) as connection:
+                before, connection.patience = connection.patience, _SILENT
                 taken = _take(connection, key, wanted, rate, burst)
+                connection.patience = before
                 if self._is_time():
                     connection.execute(_SWEEP)
                 return taken
