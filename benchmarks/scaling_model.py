@@ -344,7 +344,7 @@ def walls(known: Figures, peak: float) -> list[Wall]:
             4_000,
             "connections",
             "4,000, and 8 of each API process (4 lanes, two stores each)",
-            "a pooler for transactions between (nothing is set for longer than one); then shard",
+            "fewer threads that serve in each process; then shard",
         ),
         Wall(
             "statements that wait at once",
@@ -380,10 +380,10 @@ def walls(known: Figures, peak: float) -> list[Wall]:
         ),
         Wall(
             "jobs of one queue",
-            1 / TENANT * 26 / DAY,
-            500,
+            1 / TENANT * 50 / DAY,
+            200,
             "jobs/s",
-            "500/s with SKIP LOCKED; 26 jobs a day for each tenant",
+            "200/s with SKIP LOCKED, as measured on a busy machine; 50 jobs a day for each tenant",
             "a queue for each shard",
         ),
     ]
