@@ -49,6 +49,9 @@ from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import KeysError
 
 SIGNING = "signing"
+TRANSFER_KEY = "transfer_key"
+KEY_SOURCE = "key_source"
+"""Names of notes of control."""
 LOCK = "endpoint.lock"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _MOST_SPACES = 64
@@ -167,7 +170,7 @@ class Endpoint:
         if key_source is not None:
             registry.make_key(key_source, outside=self.folder)
         tenant_id = ids.new(times.to_text(self.clock.now()))
-        source = key_source or self.settings.key_source
+        source = key_source or self.key_source
         documents = self.engine.key_documents(tenant_id)
         scope = self.settings.key_scope
         DataKeys.create(documents, tenant_id, source=source, scope=scope, clock=self.clock, outside=self.folder)
@@ -257,17 +260,25 @@ class Endpoint:
             raise errors.EndpointUnsafe(error.message, fix=error.fix) from error
 
     def _shared_signing_key(self) -> EndpointKey:
-        source = registry.key_source(self.settings.key_source, outside=self.folder)
+        source = registry.key_source(self.key_source, outside=self.folder)
         alone = self.engine.alone(SIGNING, seconds=_WAIT)
         document = kept_secrets.kept(
             self.control, source, SIGNING, lambda: codec.encode(EndpointKey.generate().to_document()), alone
         )
         return EndpointKey.of_document(codec.decode(document))
 
-    def keep_signing_key(self, source: str) -> None:
-        """Wrap the key that all processes of a shared endpoint sign with under another source."""
-        document = codec.encode(self.signing_key().to_document())
-        kept_secrets.keep(self.control, registry.key_source(source, outside=self.folder), SIGNING, document)
+    @property
+    def key_source(self) -> str:
+        """What protects the keys of tenants without a source of their own: as endpoint.json says it, or, where
+        processes of several machines share the endpoint, as it was moved to for all of them."""
+        moved = self.control.get(KEY_SOURCE) if self.engine.shared else None
+        return moved if isinstance(moved, str) else self.settings.key_source
+
+    def move_secrets(self, source: str) -> None:
+        """All processes of a shared endpoint use another source from now on, also for what they keep together."""
+        before, after = (registry.key_source(each, outside=self.folder) for each in (self.key_source, source))
+        kept_secrets.rewrap(self.control, before, after, (SIGNING, TRANSFER_KEY))
+        self.control.set(KEY_SOURCE, source)
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
         spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)

@@ -9,8 +9,12 @@ import pytest
 from endpoint_purges import machine_in, pushed
 from shared_endpoint import Joined, SharedEndpoint
 
+from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.server.transfer_key import kept_key
 
 pytestmark = pytest.mark.scale
 NAMED = "select object from lifeboat_control.key_document where tenant = $$%s$$"
@@ -58,3 +62,21 @@ def test_a_document_that_was_replaced_is_gone_and_one_that_a_crash_left_is_swept
     engine.sweep(shared.endpoint.clock.now() + timedelta(days=3))
     assert documents(shared, tenant) == [named(shared, tenant)]
     assert keys.sealer().open("body", keys.sealer().seal("body", b"still")) == b"still"
+
+
+def test_another_key_source_is_that_of_all_machines(shared: SharedEndpoint, tmp_path: Path) -> None:
+    endpoint = shared.endpoint
+    before, public = endpoint.key_source, endpoint.signing_key().public
+    made = f"file:{shared.folder / 'key' / 'moved.key'}"
+    registry.make_key(made, outside=endpoint.folder)
+    address = kept_key(endpoint)
+    try:
+        rotation.move_endpoint(endpoint, made)
+        with Endpoint.open(shared.folder / "worker-1") as elsewhere:
+            assert elsewhere.settings.key_source == before and elsewhere.key_source == made
+            assert elsewhere.signing_key().public == public and kept_key(elsewhere) == address
+            tenant = elsewhere.add_tenant("of the new source")
+            assert elsewhere.keys(tenant.id).source == made
+    finally:
+        rotation.move_endpoint(endpoint, before)
+    assert endpoint.signing_key().public == public and kept_key(endpoint) == address

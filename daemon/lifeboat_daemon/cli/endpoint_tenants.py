@@ -54,7 +54,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         own_source = None if is_new else key_source
         made = endpoint.add_tenant(name, key_source=own_source, quota=quota)
         token, secret = endpoint.control.add_token(made.id, FIRST_TOKEN, DEVICE_SCOPES)
-        source = own_source or endpoint.settings.key_source
+        source = own_source or endpoint.key_source
         joined = join_line(endpoint, secret)
     document = {
         "tenant": made.name,
@@ -134,7 +134,7 @@ def _document(endpoint: Endpoint, one: Tenant) -> dict[str, Any]:
         "agents": taken.agents,
         "bytes": taken.bytes,
         "quota": one.quota,
-        "key_source": one.key_source or endpoint.settings.key_source,
+        "key_source": one.key_source or endpoint.key_source,
         "tokens": sum(1 for token in endpoint.control.tokens(one.id) if token.revoked_at is None),
         "created_at": one.created_at,
     }

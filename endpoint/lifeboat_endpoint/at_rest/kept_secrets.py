@@ -4,7 +4,8 @@ endpoint's key source."""
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -48,3 +49,13 @@ def kept(
 def keep(notes: Notes, source: KeySource, name: str, secret: bytes) -> None:
     """Put a secret in the place of what is there."""
     notes.set(name, base64.b64encode(source.wrap(secret)).decode())
+
+
+def rewrap(notes: Notes, before: KeySource, after: KeySource, names: Iterable[str]) -> None:
+    """Wrap those that there are under another source. One that does not open stays: whoever needs it says so, or makes
+    it anew."""
+    for name in names:
+        found = notes.get(name)
+        if isinstance(found, str):
+            with contextlib.suppress(KeyRevoked, VaultDamaged):
+                keep(notes, after, name, before.unwrap(base64.b64decode(found)))

@@ -92,7 +92,7 @@ def _prove_folder(endpoint: Endpoint, proof: Proof) -> None:
 
 def _prove_source(endpoint: Endpoint, proof: Proof, *, is_asked: bool) -> None:
     """Where the endpoint's own key lies, and that it wraps and unwraps, unless a tenant's keys show it (`is_asked`)."""
-    spec = endpoint.settings.key_source
+    spec = endpoint.key_source
     try:
         source = registry.key_source(spec, outside=endpoint.folder)
         if not is_asked:

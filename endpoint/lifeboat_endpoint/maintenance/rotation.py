@@ -59,7 +59,7 @@ def move_endpoint(endpoint: Endpoint, source: str) -> None:
     """Tenants without a key source of their own are protected by another one from now on; also those that come. Their
     keys were moved before (`rotate`)."""
     if endpoint.engine.shared:
-        endpoint.keep_signing_key(source)
+        endpoint.move_secrets(source)
     endpoint.settings = msgspec.structs.replace(endpoint.settings, key_source=source)
     with translated():
         write_atomic(endpoint.files, endpoint.folder / settings.FILE, settings.encoded(endpoint.settings))

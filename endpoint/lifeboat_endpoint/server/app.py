@@ -92,7 +92,7 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metric
         metrics.ready(part, is_well=is_well)
 
     def key() -> None:
-        source = registry.key_source(endpoint.settings.key_source, outside=endpoint.folder)
+        source = registry.key_source(endpoint.key_source, outside=endpoint.folder)
         if source.unwrap(source.wrap(b"ready")) != b"ready":
             raise KeySourceRefused("the key of the data opens something else")
 

@@ -7,15 +7,14 @@ import os
 
 from lifeboat_endpoint.at_rest import kept_secrets
 from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.endpoint import TRANSFER_KEY, Endpoint
 from lifeboat_endpoint.server.presigned import KEY_BYTES
 
-_NAME = "transfer_key"
 _SECONDS = 30.0
 
 
 def kept_key(endpoint: Endpoint) -> bytes:
     """The key, made when there is none that opens. Raises KeyRevoked, KeySourceRefused where the source gives none."""
-    source = registry.key_source(endpoint.settings.key_source, outside=endpoint.folder)
-    alone = endpoint.engine.alone(_NAME, seconds=_SECONDS)
-    return kept_secrets.kept(endpoint.control, source, _NAME, lambda: os.urandom(KEY_BYTES), alone, renews=True)
+    source = registry.key_source(endpoint.key_source, outside=endpoint.folder)
+    alone = endpoint.engine.alone(TRANSFER_KEY, seconds=_SECONDS)
+    return kept_secrets.kept(endpoint.control, source, TRANSFER_KEY, lambda: os.urandom(KEY_BYTES), alone, renews=True)

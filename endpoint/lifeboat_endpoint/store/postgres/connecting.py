@@ -243,6 +243,8 @@ def _pool(database: Database, kind: str, connections: int) -> Pool:
             "prepare_threshold": None,
         },
         configure=_configure_pooled,
+        # Stores notice a connection that broke while nobody had it, and take the next; the queue is asked rarely.
+        check=psycopg_pool.ConnectionPool.check_connection if kind == "work" else None,
         min_size=0,
         max_size=connections,
         max_idle=_KEPT_SECONDS,
