@@ -18,6 +18,7 @@ from shared_endpoint import Joined, SharedEndpoint, together, until
 from shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_endpoint.work.opening import queue_of
 
 pytestmark = pytest.mark.scale
 
@@ -158,6 +159,16 @@ def test_a_database_that_is_away_is_told_as_something_to_wait_for(shared: Shared
     for server in shared.servers:
         with tenant.client(url=server.url) as client:
             until("it is back", lambda client=client: client.get("/agents").status_code == 200, BACK)  # type: ignore[misc]
+
+
+def test_work_is_asked_for_over_a_connection_that_is_there(shared: SharedEndpoint, tenant: Joined) -> None:
+    """What a restart of the database broke while nobody needed it is noticed by nobody."""
+    queue = queue_of(shared.endpoint)
+    together(*(partial(queue.add, "sweep", tenant=tenant.tenant.id) for _ in range(3)))
+    shared.database.stop("immediate")
+    shared.database.start()
+    for _ in range(4):
+        queue.add("sweep", tenant=tenant.tenant.id)
 
 
 def test_a_machine_waits_for_a_database_that_is_away(shared: SharedEndpoint, tenant: Joined, tmp_path: Path) -> None:
