@@ -111,6 +111,7 @@ SYSTEM := git:git restic:restic syncthing:syncthing tmux:tmux unshare:util-linux
 system-packages: ## what tests and benchmarks compare with, from apt, as root
 	@export PATH="$$PATH:$$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; missing=""; for pair in $(SYSTEM); do command -v "$${pair%%:*}" >/dev/null || missing="$$missing $${pair##*:}"; done; \
 	$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || missing="$$missing python3-venv"; \
+	/usr/bin/python3 -c 'import keystonemiddleware' 2>/dev/null || missing="$$missing python3-keystonemiddleware"; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "not installed (needs root and apt):$$missing"; exit 0; fi; \
 	export DEBIAN_FRONTEND=noninteractive; \

@@ -25,7 +25,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import operations
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
-from lifeboat_endpoint.errors import KeySourceRefused
+from lifeboat_endpoint.errors import KeySourceAway, KeySourceRefused, VaultBusy
 from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
@@ -58,7 +58,9 @@ def make_app(
     folder now and closes it when the server ends. While it is `draining` it answers, and says that it is not ready.
     Raises as `Endpoint.open`."""
     endpoint = Endpoint.open(folder, role="api")
-    endpoint.signing_key()  # whoever asks for the version waits for no disk
+    # Whoever asks for the version waits for no disk; a database that is away now is there later.
+    with contextlib.suppress(VaultBusy, KeySourceAway):
+        endpoint.signing_key()
     found = tuple(table.routes() if routes is None else routes)
     metrics = Metrics()
     operations.tell(metrics.operations)
@@ -97,7 +99,14 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metric
             raise KeySourceRefused("the key of the data opens something else")
 
     checks = {**endpoint.engine.checks(), "key": key}
-    return Readiness(checks, fresh={"key": _KEY_FRESH}, draining=draining, told=tell, thread_done=endpoint.close_thread)
+    return Readiness(
+        checks,
+        fresh={"key": _KEY_FRESH},
+        optional=("objects",),
+        draining=draining,
+        told=tell,
+        thread_done=endpoint.close_thread,
+    )
 
 
 @asynccontextmanager

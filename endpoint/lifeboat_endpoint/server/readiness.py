@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -34,19 +34,22 @@ class _Part:
 
 class Readiness:
     """`checks` by name raise where something is missing; `fresh` says of some how long a good answer counts, where
-    asking costs something. `thread_done` is called after each in its thread, `told` hears of each answer."""
+    asking costs something. Without the `optional` ones much is served all the same: they are told of, and asked for,
+    but whoever lets requests go elsewhere would find them missing there, too. `thread_done` is called after each in its thread, `told` hears of each answer."""
 
     def __init__(
         self,
         checks: Mapping[str, Check],
         *,
         fresh: Mapping[str, float] | None = None,
+        optional: Collection[str] = (),
         draining: Callable[[], bool] = lambda: False,
         told: Callable[[str, bool], None] = lambda part, is_well: None,
         thread_done: Callable[[], None] = lambda: None,
         limit: float = LIMIT,
     ) -> None:
         self._parts = {name: _Part(check, (fresh or {}).get(name, FRESH)) for name, check in checks.items()}
+        self._optional = frozenset(optional)
         self._draining = draining
         self._told = told
         self._thread_done = thread_done
@@ -60,7 +63,7 @@ class Readiness:
             return (DRAINING,)
         with self._guard:
             self._look(time.monotonic())
-            return tuple(name for name, part in self._parts.items() if not part.is_well)
+            return tuple(name for name, part in self._parts.items() if not part.is_well and name not in self._optional)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)

@@ -126,3 +126,10 @@ def test_a_probe_waits_for_no_agents_work(served: ServedApp, client: httpx.Clien
         assert client.get("/readyz").status_code == 200
     finally:
         blocked.set()
+
+
+def test_what_much_is_served_without_is_told_of_and_keeps_nobody_from_being_ready(thing: Thing) -> None:
+    told: list[tuple[str, bool]] = []
+    thing.fails = True
+    looking = Readiness({"objects": thing.check}, optional=("objects",), told=lambda *each: told.append(each))
+    assert looking.missing() == () and told == [("objects", False)]

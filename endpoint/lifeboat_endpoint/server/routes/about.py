@@ -63,7 +63,7 @@ def revoke(call: Call) -> Answer:
 
 
 ROUTES = (
-    Route("GET", "/version", version, "What answers here, and what it takes.", OPEN, {200: Version}, quick=True),
+    Route("GET", "/version", version, "What answers here, and what it takes.", OPEN, {200: Version}),
     Route("GET", "/livez", live, _LIVE, OPEN, {200: Health}, quick=True),
     Route("GET", "/readyz", ready, _READY, OPEN, {200: Health}, problems=(503,), probe=True),
     Route("GET", "/health/live", live, _LIVE, OPEN, {200: Health}, quick=True),
