@@ -15,6 +15,7 @@ BENCH  ?=
 # Tests of the service wait for it more than they compute: three processes for two processors.
 PROCESSES ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 PACKAGE ?=
+SCALE ?= tests/scale
 FORMULA ?=
 
 .DEFAULT_GOAL := help
@@ -65,8 +66,8 @@ bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a 
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
 	$(PYTEST) -m real --timeout 900 tests/real
 
-test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift)
-	$(PYTEST) -n $(PROCESSES) --dist loadfile -m scale --timeout 300 tests/scale
+test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift; SCALE=FILES)
+	$(PYTEST) -n $(PROCESSES) --dist loadfile -m scale --timeout 300 $(SCALE)
 
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m soak --timeout 1200 tests/soak
