@@ -15,7 +15,7 @@ BENCH  ?=
 # Tests of the service wait for it more than they compute: three processes for two processors.
 PROCESSES ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 PACKAGE ?=
-SCALE ?= tests/scale
+SCALE ?= tests/scale tests/endpoint/store
 FORMULA ?=
 
 .DEFAULT_GOAL := help

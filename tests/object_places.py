@@ -14,10 +14,10 @@ from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.opened import OpenedBucket
 from lifeboat_endpoint.store.sqlite import SqliteStore
 
-QUICK = Waits(connect=1.0, stalled=1.0, request=2.0, retries=2, retrying=2.0)
+QUICK = Waits(connect=2.0, stalled=1.5, request=4.0, retries=2, retrying=3.0)
 """Seconds: what is to fail fails soon."""
 
-WITHIN = 6.0
+WITHIN = 12.0
 """Seconds in which a request with `QUICK` has ended, whatever the store does; this machine may be busy."""
 
 TENANT, SCOPE = "tenant-1", "agent-1"

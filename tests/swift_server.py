@@ -32,7 +32,7 @@ PACKAGES = "python3-swift swift-proxy swift-account swift-container swift-object
 _PYTHON = "/usr/bin/python3"
 """The one that the packages are installed for."""
 
-_DEADLINE = 45.0
+_DEADLINE = 120.0
 
 _CONF = """
 [swift-hash]

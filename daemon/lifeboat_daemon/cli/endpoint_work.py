@@ -59,9 +59,7 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
     """
     from lifeboat_endpoint.server import logs
     from lifeboat_endpoint.work.opening import queue_of
-    from lifeboat_keys.hardening import no_core_dumps
 
-    no_core_dumps()
     logs.to_standard_error()
     with session.open() as endpoint, ExitStack() as stack:
         queue = queue_of(endpoint)

@@ -24,7 +24,7 @@ from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.testing import StoreConformance
 from lifeboat_endpoint.vault import objects
 
-pytestmark = pytest.mark.xdist_group("swift")
+pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("swift")]
 
 LATER = datetime.now(UTC) + timedelta(days=1)
 CANARY = b"the-lamp-was-sold-in-may"

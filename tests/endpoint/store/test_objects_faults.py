@@ -32,7 +32,7 @@ from lifeboat_endpoint.testing import a_day, time_of_day
 from lifeboat_endpoint.vault import Vault, objects
 from lifeboat_endpoint.vault.beginning import initialise
 
-pytestmark = pytest.mark.xdist_group("swift")
+pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("swift")]
 
 BODY = b"body" * 1000
 SECRET = "not-a-real-secret"

@@ -23,7 +23,7 @@ from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.testing import StoreConformance
 from lifeboat_endpoint.vault import objects
 
-pytestmark = pytest.mark.xdist_group("swift")
+pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("swift")]
 
 
 @pytest.fixture(scope="module")
