@@ -35,7 +35,8 @@ class _Part:
 class Readiness:
     """`checks` by name raise where something is missing; `fresh` says of some how long a good answer counts, where
     asking costs something. Without the `optional` ones much is served all the same: they are told of, and asked for,
-    but whoever lets requests go elsewhere would find them missing there, too. `thread_done` is called after each in its thread, `told` hears of each answer."""
+    but whoever lets requests go elsewhere would find them missing there, too. `thread_done` is called after each in its
+    thread, `told` hears of each answer."""
 
     def __init__(
         self,
