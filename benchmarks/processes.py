@@ -40,8 +40,8 @@ def family(pid: int) -> list[int]:
     """A process and everything that it, or what it started, has started and that still runs."""
     found = [pid]
     for each in found:
-        for tasks in Path(f"/proc/{each}/task").glob("*/children"):
-            found += [int(child) for child in _read(tasks).split()]
+        for task in _listed(Path(f"/proc/{each}/task")):
+            found += [int(child) for child in _read(task / "children").split()]
     return found
 
 

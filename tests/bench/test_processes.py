@@ -47,6 +47,16 @@ def test_a_family_is_a_process_and_what_it_started() -> None:
     assert processes.rss(parent) == processes.peak(child) == 0
 
 
+def test_processes_that_end_while_they_are_looked_at_are_no_failure() -> None:
+    """Which moment it is that one ends in nobody can choose, so many of them do: each is hit dozens of times."""
+    with subprocess.Popen(["sh", "-c", "while true; do (true)& (true)& wait; done"]) as parent:
+        try:
+            seen = {len(processes.family(parent.pid)) for _ in range(3000)}
+        finally:
+            parent.kill()
+    assert max(seen) > 1
+
+
 def test_time_that_a_process_spends_is_counted_and_so_is_that_of_children_that_ended() -> None:
     before = processes.effort(os.getpid())
     busy = "import time\nwhile time.process_time() < 0.4: pass"
