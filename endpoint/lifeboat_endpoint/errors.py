@@ -59,6 +59,9 @@ from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 
+PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
+"""What helps where a shared endpoint has no tables, or those of another release."""
+
 
 class VaultError(LifeboatError):
     """Anything wrong with a vault."""

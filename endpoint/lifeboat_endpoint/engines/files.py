@@ -20,7 +20,6 @@ from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.contract import Figures
 from lifeboat_endpoint.engines.leaving import Leaving
-from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service import bodies
 from lifeboat_endpoint.service import statements as sql
@@ -36,6 +35,7 @@ from lifeboat_endpoint.vault.vault import FILE as VAULT
 
 TENANTS = "tenants"
 AGENTS = "agents"
+_CARE_LOCK = "care.lock"
 _FOLDERS = {"care": "", "removal": TENANTS}
 """Where the locks lay before others came; processes of earlier releases hold them there."""
 
@@ -216,3 +216,10 @@ def _agents(folder: Path) -> int:
         return 0
     with contextlib.closing(SqliteStore(folder / TABLES)) as metadata:
         return sum(1 for _ in metadata.rows(sql.AGENT_IDS))
+
+
+def alone(folder: Path, *, seconds: float) -> AbstractContextManager[None]:
+    """Nobody else cares for a folder meanwhile. Pushes do not wait for it: what writes to a vault waits for its
+    transactions, and each of the care's is as short as its work. Raises EndpointBusy."""
+    busy = errors.EndpointBusy(f"another process looks after {folder.name}")
+    return locked(folder / _CARE_LOCK, seconds=seconds, busy=busy)

@@ -45,6 +45,7 @@ UNFINISHED = "unfinished:"
 """How the id in the database begins while an endpoint is being moved there (see `migration`)."""
 BODIES, KEYS = "bodies", "keys"
 """Folders of the object store; each tenant has one of its own below."""
+_LOCK_SECONDS = 30.0
 _MOST_DOCUMENTS = 1000
 _REPLACED = timedelta(days=2)
 """How long a key document that a crash left beside its successor may stay."""
@@ -69,8 +70,8 @@ class SharedEngine:
         ServerMissing where a library is missing."""
         self.store = store
         self._endpoint_id = endpoint_id
-        self._files = files
-        self._clock = clock
+        self.files = files
+        self.clock = clock
         self._begun = begun
         name = store.api_role if role == "api" else store.worker_role
         self.pools = Pools(Database(checked(store.database), name), connections=store.connections)
@@ -128,7 +129,7 @@ class SharedEngine:
             scope=scope,
             prefix=f"{BODIES}/{tenant_id}",
             inline=self.store.inline_bytes,
-            clock=self._clock,
+            clock=self.clock,
         )
 
     def document(self, key: str) -> bytes:
@@ -157,7 +158,7 @@ class SharedEngine:
     # Tenants ------------------------------------------------------------------------------------------------------
 
     def figures(self, tenant_id: str) -> Figures:
-        place = self.tenant(tenant_id, self._clock.now())
+        place = self.tenant(tenant_id, self.clock.now())
         agents = _number(place.metadata, sql.AGENTS)
         size = place.metadata.size() + _number(self.body_rows(tenant_id), sql.BYTES_OF_BLOBS)
         return Figures(agents, size + sum(self.vault_rows(tenant_id, each).size() for each in place.vault_ids()))
@@ -165,7 +166,7 @@ class SharedEngine:
     def remove_tenant(self, tenant_id: str) -> int:
         """Objects first: their rows are the only list of them."""
         freed = self.figures(tenant_id).bytes
-        place = self.tenant(tenant_id, self._clock.now())
+        place = self.tenant(tenant_id, self.clock.now())
         for agent_id in place.vault_ids():
             place.remove_vault(agent_id)
         _remove_all(place.blobs)
@@ -258,7 +259,7 @@ class SharedEngine:
         migrating.check(self.pools)
         row = PostgresStore(self.pools.control, "control", tenant=None).row(sql.ENDPOINT)
         if row is None:
-            raise errors.NoEndpoint("the database holds no endpoint", fix=_PREPARE)
+            raise errors.NoEndpoint("the database holds no endpoint", fix=errors.PREPARE)
         if row[0] == UNFINISHED + self._endpoint_id and not self._begun:
             raise errors.EndpointSettings(
                 "an endpoint is being moved into this database, and not all of it is there",
@@ -273,9 +274,6 @@ class SharedEngine:
 
     def close(self) -> None:
         self.pools.close()
-
-
-_PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
 
 
 class SharedPlace:
@@ -296,7 +294,7 @@ class SharedPlace:
         rows, blobs = engine.vault_rows(self._tenant, agent_id), engine.blobs(self._tenant, agent_id)
         if rows.row(sql.HAS_VAULT) is None:
             raise errors.VaultMissing(f"there is no vault of {agent_id}")
-        return Vault(rows, blobs, files=engine._files, clock=engine._clock, sealer=sealer)
+        return Vault(rows, blobs, files=engine.files, clock=engine.clock, sealer=sealer)
 
     def create_vault(self, agent_id: str, sealer: Sealer) -> Vault:
         """Raises VaultBusy for an agent that is listed with a vault: another process was first, and this one lost the
@@ -304,7 +302,7 @@ class SharedPlace:
         self._remove_vault(agent_id, lambda rows: rows.row(sql.LISTED, (agent_id,)) is None)
         if self.has_vault(agent_id):
             raise errors.VaultBusy(f"another process made the agent {agent_id}")
-        initialise(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine._clock, sealer=sealer)
+        initialise(self._engine.vault_rows(self._tenant, agent_id), agent_id, self._engine.clock, sealer=sealer)
         return self.open_vault(agent_id, sealer)
 
     def has_vault(self, agent_id: str) -> bool:
@@ -379,7 +377,7 @@ class ObjectKeyDocuments:
         if not listed:
             raise errors.VaultDamaged(f"{self.name} is missing in the object store")
         newest = max(listed, key=lambda each: (each.modified, each.key)).key
-        written = times.to_text(self._engine._clock.now())
+        written = times.to_text(self._engine.clock.now())
         self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
         return newest
 
@@ -396,7 +394,7 @@ class ObjectKeyDocuments:
 
     def _named(self, key: str) -> bool:
         """Whether the row that was there when `changing` began names this one now."""
-        now = times.to_text(self._engine._clock.now())
+        now = times.to_text(self._engine.clock.now())
         if self._before is None:
             return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
         return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
@@ -427,9 +425,6 @@ class ObjectKeyDocuments:
     def _key(self) -> str | None:
         row = self._rows.row(sql.DOCUMENT, (self._tenant,))
         return None if row is None else str(row[0])
-
-
-_LOCK_SECONDS = 30.0
 
 
 def _remove_all(blobs: BlobStore) -> None:

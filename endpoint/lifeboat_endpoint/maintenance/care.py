@@ -13,10 +13,12 @@ from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import history
 from lifeboat_endpoint.maintenance.history import Care
-from lifeboat_endpoint.maintenance.locking import PATIENCE
 from lifeboat_endpoint.maintenance.trust import trusted_now
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Vault
+
+PATIENCE = 30.0
+"""Seconds that a command waits for whoever looks after the same thing."""
 
 
 @dataclass

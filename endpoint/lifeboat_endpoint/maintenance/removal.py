@@ -9,7 +9,7 @@ from datetime import timedelta
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import UnknownTenant
-from lifeboat_endpoint.maintenance.locking import PATIENCE
+from lifeboat_endpoint.maintenance.care import PATIENCE
 
 REMOVAL = "removal"
 _NOBODYS = timedelta(days=1)

@@ -21,9 +21,9 @@ from keeping import (
 from vaults import START
 
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.files import alone
 from lifeboat_endpoint.maintenance import due, trust
 from lifeboat_endpoint.maintenance.care import compact, look_after
-from lifeboat_endpoint.maintenance.locking import alone
 from lifeboat_endpoint.tenancy.rows import Tenant
 
 __all__ = ["clock", "endpoint"]

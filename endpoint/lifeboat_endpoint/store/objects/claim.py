@@ -56,7 +56,7 @@ def _refuse_other(found: str | None, endpoint_id: str) -> None:
     if found is None:
         raise errors.EndpointSettings(
             "the object store is not prepared for this endpoint",
-            fix="lifeboat endpoint prepare --data DIR --database DSN --objects URL",
+            fix=errors.PREPARE,
         )
     if found != endpoint_id:
         raise errors.EndpointSettings(

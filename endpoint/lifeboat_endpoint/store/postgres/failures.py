@@ -42,7 +42,7 @@ _ADDRESS_FIX = "look at `store` in endpoint.json, at the password file and at th
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
     errors.VaultFull: "give the database more space",
-    errors.VaultUnusable: "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL",
+    errors.VaultUnusable: errors.PREPARE,
     errors.VaultDamaged: "restore the database from a backup",
 }
 

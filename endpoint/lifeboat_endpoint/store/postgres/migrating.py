@@ -12,7 +12,6 @@ from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Pools, connect
 from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
 
-PREPARE = "lifeboat endpoint prepare --data DIR --database ADDRESS --objects URL"
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
 _LOCK = 0x6C696665626F6174
 _APPLIED = "select number, sha256, api_role, worker_role from lifeboat_control.migration order by number"
@@ -83,14 +82,16 @@ def check(pools: Pools) -> None:
         with pools.control.connection() as connection:
             row = connection.execute(_NEWEST).fetchone()
     except (sql_errors.UndefinedTable, sql_errors.InsufficientPrivilege):
-        raise errors.EndpointSettings("the database has no tables of an endpoint", fix=PREPARE) from None
+        raise errors.EndpointSettings("the database has no tables of an endpoint", fix=errors.PREPARE) from None
     except psycopg.Error as error:
         raise failures.translated(error) from None
     found = 0 if row is None else int(row[0])
     if found > known:
         raise _newer(found, known)
     if found < known:
-        raise errors.EndpointSettings(f"the database has schema {found}, this program needs {known}", fix=PREPARE)
+        raise errors.EndpointSettings(
+            f"the database has schema {found}, this program needs {known}", fix=errors.PREPARE
+        )
 
 
 def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
