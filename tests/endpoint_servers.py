@@ -29,7 +29,42 @@ PATIENCE = 30.0
 _HERE = str(Path(__file__).parent)
 
 
-class RunningEndpoint:
+class Process:
+    """A command of `lifeboat` in a process of its own, which may have others below it."""
+
+    patience = PATIENCE
+    """Seconds until it has to have ended."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> int:
+        """Stop it as a service manager does; its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; its exit status."""
+        assert self.process is not None
+        ended = self.process.wait(self.patience)
+        self._close()
+        return ended
+
+    def kill(self) -> None:
+        """End all of its processes as a power cut would."""
+        if self.process is None:
+            return
+        for each in _family(self.process.pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(self.patience)
+        self._close()
+
+    def _close(self) -> None:
+        if self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class RunningEndpoint(Process):
     """An endpoint on a free port of this machine with a tenant `home`. `token` may push and pull (the one that the
     first start made), `pin` is "" with `plain`. It keeps its port and its data when it is started again."""
 
@@ -38,7 +73,6 @@ class RunningEndpoint:
         self.url = ""
         self.pin = ""
         self.token = ""
-        self.process: subprocess.Popen[bytes] | None = None
         self._plain = plain
         self._options = ["--workers", str(workers), *options]
         self._port = 0
@@ -95,37 +129,10 @@ class RunningEndpoint:
         verify: Any = True if self._plain else _trusting(self.ca)
         return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=PATIENCE, **options)
 
-    def stop(self) -> int:
-        """Stop it as a service manager does; its exit status."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
-        assert self.process is not None
-        ended = self.process.wait(PATIENCE)
-        self._close()
-        return ended
-
-    def kill(self) -> None:
-        """End all of its processes as a power cut would."""
-        if self.process is None:
-            return
-        for each in _family(self.process.pid):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                each.kill()
-        self.process.wait(PATIENCE)
-        self._close()
-
     def restart(self, *, dies: tuple[Step, int] | None = None) -> Json:
         """End it, however it stands, and start it again on the same port."""
         self.kill()
         return self.start(dies=dies)
-
-    def _close(self) -> None:
-        if self.process is not None and self.process.stdout is not None:
-            self.process.stdout.close()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 import psycopg
+import pytest
 from postgres_server import PASSWORD, PostgresServer, running
 
 from lifeboat_endpoint.store.postgres import migrating
@@ -71,3 +72,15 @@ def shared_database() -> Iterator[SharedDatabase]:
     """On a server of its own."""
     with running() as server:
         yield prepared(server)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[SharedDatabase]:
+    with shared_database() as made:
+        yield made
+
+
+@pytest.fixture
+def pools(database: SharedDatabase) -> Iterator[Pools]:
+    with database.pools() as made:
+        yield made

@@ -8,7 +8,6 @@ import itertools
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,9 @@ from typing import Any
 import httpx
 import object_faults
 import postgres_server
-import psutil
 import swift_server
 from balancing import Balancer, balancing, is_ready, wait_until_ready
+from endpoint_servers import Process
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
@@ -49,12 +48,13 @@ _PATH = os.pathsep.join(filter(None, (str(Path(__file__).parent), os.environ.get
 # Programs -------------------------------------------------------------------------------------------------------------
 
 
-class Program:
-    """A command of `lifeboat` in a process of its own, with a data folder. `log` is all that it ever wrote."""
+class Program(Process):
+    """A command of `lifeboat` with a data folder. `log` is all that it ever wrote."""
+
+    patience = PATIENCE
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
         self.data = data
-        self.process: subprocess.Popen[bytes] | None = None
         self.dies = False
         self._command = list(command)
         self._logged = data.with_name(f"{data.name}.err")
@@ -83,38 +83,9 @@ class Program:
                 start_new_session=True,
             )
 
-    def stop(self) -> int:
-        """Stop it as a service manager does; its exit status."""
-        assert self.process is not None
-        self.process.send_signal(signal.SIGTERM)
-        return self.wait()
-
-    def wait(self) -> int:
-        """Wait until it ends by itself; its exit status."""
-        assert self.process is not None
-        ended = self.process.wait(PATIENCE)
-        self._close()
-        return ended
-
-    def kill(self) -> None:
-        """End all of its processes as a power cut would."""
-        if self.process is None:
-            return
-        with contextlib.suppress(psutil.NoSuchProcess):
-            first = psutil.Process(self.process.pid)
-            for each in (*first.children(recursive=True), first):
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    each.kill()
-        self.process.wait(PATIENCE)
-        self._close()
-
     def restart(self, *, dies: tuple[Step, int] | None = None) -> None:
         self.kill()
         self.start(dies=dies)
-
-    def _close(self) -> None:
-        if self.process is not None and self.process.stdout is not None:
-            self.process.stdout.close()
 
 
 class Server(Program):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from shared_databases import API, WORKER, SharedDatabase, shared_database
 
 from lifeboat_endpoint.store.postgres.connecting import Pools
@@ -15,7 +16,7 @@ from lifeboat_endpoint.work.queue import JobRow, Queue
 
 KINDS = ("look_after", "apply_purge", "verify", "sweep")
 LEASE = timedelta(seconds=60)
-__all__ = ["API", "KINDS", "LEASE", "WORKER", "QueueServer", "only", "queue_server"]
+__all__ = ["API", "KINDS", "LEASE", "WORKER", "QueueServer", "only", "queue", "queue_server", "server"]
 
 
 @dataclass
@@ -56,6 +57,20 @@ def queue_server() -> Iterator[QueueServer]:
             yield made
         finally:
             made.close_pools()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[QueueServer]:
+    with queue_server() as made:
+        yield made
+
+
+@pytest.fixture
+def queue(server: QueueServer) -> Iterator[Queue]:
+    """An empty one, in which nothing depends on chance."""
+    server.empty()
+    yield server.queue(chance=lambda: 0.5)
+    server.close_pools()
 
 
 def only(rows: list[JobRow]) -> JobRow:

@@ -10,13 +10,12 @@ from pathlib import Path
 import httpx
 import pytest
 from cli_client import run
+from endpoint_purges import machine_in
 from shared_endpoint import PATIENCE, Joined, SharedEndpoint, until
 
 from lifeboat_alf import ids
 from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.tenancy import audit_file
-from lifeboat_endpoint.vault import Vault
-from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 
 pytestmark = pytest.mark.scale
@@ -45,12 +44,10 @@ def test_two_servers_have_one_limit(shared: SharedEndpoint) -> None:
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[list[Machine]]:
     """Twelve that have something to send."""
-    made, user = list[Machine](), UserKey.generate()
-    for number in range(12):
-        agent_id = ids.new("2026-11-20T12:00:00.000Z")
-        machine = Machine(agent_id, Vault.create(tmp_path / f"vault-{number}", agent_id), DeviceKey.generate(user), "x")
+    user = UserKey.generate()
+    made = [machine_in(tmp_path, user) for _ in range(12)]
+    for machine in made:
         machine.capture()
-        made.append(machine)
     yield made
     for machine in made:
         machine.vault.close()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from endpoint_purges import machine_in
 from spaces import TestKeys, space_in
 
 from lifeboat_alf import ids
@@ -19,8 +20,6 @@ from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.service import quota
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.quota import Quota
-from lifeboat_endpoint.vault import Vault
-from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 
 STEP = quota._COUNT_STEP
@@ -116,12 +115,10 @@ def test_many_agents_are_counted_sooner_so_that_little_of_them_is_not() -> None:
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[list[Machine]]:
     """Four that have something to send."""
-    user, made = UserKey.generate(), list[Machine]()
-    for number in range(4):
-        agent_id = ids.new("2026-11-20T12:00:00.000Z")
-        machine = Machine(agent_id, Vault.create(tmp_path / f"vault-{number}", agent_id), DeviceKey.generate(user), "x")
+    user = UserKey.generate()
+    made = [machine_in(tmp_path, user) for _ in range(4)]
+    for machine in made:
         machine.capture()
-        made.append(machine)
     yield made
     for machine in made:
         machine.vault.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 import swift_server
 from object_places import keys, opened
 from sealed import new_sealer
-from shared_databases import OTHER_TENANT, TENANT, SharedDatabase, shared_database
+from shared_databases import OTHER_TENANT, TENANT, database, pools
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import Sealer
@@ -23,19 +22,9 @@ from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.testing import StoreConformance
 from lifeboat_endpoint.vault import objects
 
+__all__ = ["database", "pools"]
+
 pytestmark = [pytest.mark.scale, pytest.mark.xdist_group("swift")]
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[SharedDatabase]:
-    with shared_database() as made:
-        yield made
-
-
-@pytest.fixture
-def pools(database: SharedDatabase) -> Iterator[Pools]:
-    with database.pools() as made:
-        yield made
 
 
 @pytest.fixture

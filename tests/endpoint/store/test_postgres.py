@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sealed import new_sealer
-from shared_databases import TENANT, SharedDatabase, shared_database
+from shared_databases import TENANT, SharedDatabase, database, shared_database
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.sealer import Sealer
@@ -17,11 +17,7 @@ from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.testing import StoreConformance
 
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[SharedDatabase]:
-    with shared_database() as made:
-        yield made
+__all__ = ["database"]
 
 
 class TestPostgresAndDisk(StoreConformance):

@@ -14,27 +14,17 @@ from contextlib import closing
 import psycopg
 import pytest
 from psycopg import errors as sql_errors
-from shared_databases import OTHER_TENANT, TENANT, SharedDatabase, shared_database
+from shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import connecting, failures, wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 
+__all__ = ["database", "pools"]
+
 ADD = "insert into decision(key, value) values (?, ?)"
 VALUES = "select value from decision order by key"
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[SharedDatabase]:
-    with shared_database() as made:
-        yield made
-
-
-@pytest.fixture
-def pools(database: SharedDatabase) -> Iterator[Pools]:
-    with database.pools() as made:
-        yield made
 
 
 def vault(pools: Pools, agent: str, tenant: str = TENANT) -> PostgresStore:

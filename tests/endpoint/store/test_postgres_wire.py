@@ -6,27 +6,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 
 import psycopg
 import pytest
-from shared_databases import TENANT, SharedDatabase, shared_database
+from shared_databases import TENANT, database, pools
 
 from lifeboat_endpoint.store.postgres import wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[SharedDatabase]:
-    with shared_database() as made:
-        yield made
-
-
-@pytest.fixture
-def pools(database: SharedDatabase) -> Iterator[Pools]:
-    with database.pools() as made:
-        yield made
+__all__ = ["database", "pools"]
 
 
 @pytest.mark.parametrize("most", range(2, 9))

@@ -9,21 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from shared_databases import API, SharedDatabase, shared_database
+from shared_databases import API, SharedDatabase, database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.server.rates_shared import SharedRates
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
 
+__all__ = ["database"]
+
 KEY, OTHER = b"k" * 16, b"o" * 16
 SECRET = b"s" * 32
-
-
-@pytest.fixture(scope="module")
-def database() -> Iterator[SharedDatabase]:
-    with shared_database() as made:
-        yield made
 
 
 @pytest.fixture

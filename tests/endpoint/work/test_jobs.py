@@ -3,14 +3,13 @@ again. The queue is on a real PostgreSQL."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from endpoint_purges import machine_in, pushed, record_of, redaction_of
 from keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, tenant_folder, with_history
 from vaults import START
-from work_queues import LEASE, QueueServer, queue_server
+from work_queues import LEASE, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeyRevoked
@@ -21,20 +20,7 @@ from lifeboat_endpoint.work.jobs import HANDLERS, Work
 from lifeboat_endpoint.work.queue import Job, Queue
 from lifeboat_endpoint.work.worker import Stopped
 
-__all__ = ["clock", "endpoint"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[QueueServer]:
-    with queue_server() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
-    server.empty()
-    yield server.queue()
-    server.close_pools()
+__all__ = ["clock", "endpoint", "queue", "server"]
 
 
 @pytest.fixture

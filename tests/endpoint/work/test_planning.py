@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 from keeping import clock, endpoint, reopened
-from work_queues import QueueServer, queue_server
+from work_queues import QueueServer, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import EndpointSettings
@@ -21,25 +20,12 @@ from lifeboat_endpoint.work.jobs import HANDLERS
 from lifeboat_endpoint.work.planning import OF_TENANTS, OF_THE_ENDPOINT, due, plan, without_tenant
 from lifeboat_endpoint.work.queue import Queue, Wanted
 
-__all__ = ["clock", "endpoint"]
+__all__ = ["clock", "endpoint", "queue", "server"]
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOURS = WorkHours()
 TENANT = Tenant("a", "a", None, None, "2026-01-01T00:00:00.000Z")
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[QueueServer]:
-    with queue_server() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
-    server.empty()
-    yield server.queue()
-    server.close_pools()
 
 
 def planned_hours(hours: WorkHours, ended: dict[tuple[str, str], datetime], *, of: str = "look_after") -> int:

@@ -4,31 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from work_queues import API, KINDS, LEASE, QueueServer, only, queue_server
+from work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 
 from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Job, Queue, Wanted, wait_after
 
+__all__ = ["queue", "server"]
+
 LONG = 10 * LEASE.total_seconds()
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[QueueServer]:
-    with queue_server() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
-    server.empty()
-    yield server.queue(chance=lambda: 0.5)
-    server.close_pools()
 
 
 def take(queue: Queue, worker: str = "one") -> Job | None:

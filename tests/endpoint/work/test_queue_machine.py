@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -10,11 +9,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
-from work_queues import QueueServer, queue_server
+from work_queues import QueueServer, server
 
 from lifeboat_endpoint.errors import LeaseLost
 from lifeboat_endpoint.work import queue as queue_module
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted, wait_after
+
+__all__ = ["server"]
 
 KINDS = ("apply_purge", "verify")
 TENANTS = ("a", "b")
@@ -182,12 +183,6 @@ class Course(RuleBasedStateMachine):
         now = datetime.now(UTC)
         for key, job in self.model.open.items():
             assert abs((states[key].due_at - now).total_seconds() - (job.due - self.model.now)) < SLACK
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[QueueServer]:
-    with queue_server() as made:
-        yield made
 
 
 def test_any_course_of_events_follows_the_rules(server: QueueServer, monkeypatch: pytest.MonkeyPatch) -> None:

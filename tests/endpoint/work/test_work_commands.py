@@ -15,12 +15,14 @@ from pathlib import Path
 import doc_pages
 import pytest
 from cli_client import Json, run
-from work_queues import LEASE, QueueServer, queue_server
+from work_queues import LEASE, QueueServer, queue, queue_server
 
 from lifeboat_daemon.cli import program
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
+
+__all__ = ["queue"]
 
 ID = "0190f0a0-0000-7000-8000-0000000000e1"
 NOWHERE = {"endpoint": "http://127.0.0.1:9", "region": "us-east-1"}
@@ -35,13 +37,6 @@ def server() -> Iterator[QueueServer]:
             f"values (1, '2026-11-23T00:00:00.000Z', '{ID}')"
         )
         yield made
-
-
-@pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
-    server.empty()
-    yield server.queue(chance=lambda: 0.5)
-    server.close_pools()
 
 
 @pytest.fixture

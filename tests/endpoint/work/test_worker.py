@@ -17,7 +17,7 @@ import pytest
 import work_process
 from keeping import clock, endpoint
 from work_process import QUICK, Sayings, made_up, unplanned
-from work_queues import LEASE, WORKER, QueueServer, only, queue_server
+from work_queues import LEASE, WORKER, QueueServer, only, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeyRevoked, VaultBusy
@@ -27,22 +27,9 @@ from lifeboat_endpoint.work.jobs import Handler
 from lifeboat_endpoint.work.queue import Queue, Wanted
 from lifeboat_endpoint.work.worker import Pace, Worker, pause
 
-__all__ = ["clock", "endpoint"]
+__all__ = ["clock", "endpoint", "queue", "server"]
 
 CANARY = "halibut"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[QueueServer]:
-    with queue_server() as made:
-        yield made
-
-
-@pytest.fixture
-def queue(server: QueueServer) -> Iterator[Queue]:
-    server.empty()
-    yield server.queue(chance=lambda: 0.5)
-    server.close_pools()
 
 
 @pytest.fixture
