@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from cli_client import Json, run
 from keeping import AGENT, OTHER, with_history
 
 from lifeboat_daemon.cli import program
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 
 
@@ -213,3 +216,28 @@ def test_damage_is_told_with_what_helps_an_operator(made: Json, data: Path) -> N
         (data / part).unlink(missing_ok=True)
     error = endpoint(data, "tenant", "list", expect=1)["error"]
     assert error["code"] == "vault_missing" and f"lifeboat endpoint verify --data {data}" in error["fix"]
+
+
+@pytest.mark.parametrize(
+    ("error", "title", "fix"),
+    [
+        (
+            errors.VaultUnusable("no", fix="look at the password file"),
+            "The endpoint's data",
+            "look at the password file",
+        ),
+        (errors.VaultUnusable("no"), "The endpoint's data", "ls -l /srv/lifeboat"),
+        (errors.VaultBusy("no"), "The endpoint's data", "try again in a moment"),
+    ],
+    ids=["fix-of-its-own", "usual-fix", "busy"],
+)
+def test_an_operator_hears_of_the_endpoint_s_data_and_what_its_place_says_helps(
+    error: errors.VaultError, title: str, fix: str
+) -> None:
+    @endpoint_command
+    def refused(session: EndpointSession) -> None:
+        raise error
+
+    with pytest.raises(errors.VaultError) as found:
+        click.command(refused).main(["--data", "/srv/lifeboat"], standalone_mode=False)
+    assert found.value.title.startswith(title) and found.value.fix == fix

@@ -69,21 +69,34 @@ def endpoint_command(
         try:
             return function(session, *arguments, **options)
         except LifeboatError as error:
-            error.fix = _with_folder(_for_operators(error), data)
+            _for_operators(error)
+            error.fix = _with_folder(error.fix, data)
             raise
 
     return run
 
 
-def _for_operators(error: LifeboatError) -> str | None:
-    """What helps on an endpoint: a vault's errors speak to whoever has one agent on this machine."""
-    if error.code in ("vault_damaged", "vault_missing"):
-        return "put the folder back from a backup, then: lifeboat endpoint verify --data DIR"
-    if error.code == "vault_full":
-        return "free some space, then give the command again"
-    if error.code == "vault_unusable":
-        return "ls -l DIR"
-    return error.fix
+_DATA_TITLES = {
+    "vault_busy": "The endpoint's data is busy, or does not answer",
+    "vault_damaged": "The endpoint's data is damaged",
+    "vault_full": "There is no space left for the endpoint's data",
+    "vault_missing": "A part of the endpoint's data is missing",
+    "vault_unusable": "The endpoint's data cannot be read or written",
+}
+_DATA_FIXES = {
+    "vault_damaged": "put the folder back from a backup, then: lifeboat endpoint verify --data DIR",
+    "vault_missing": "put the folder back from a backup, then: lifeboat endpoint verify --data DIR",
+    "vault_full": "free some space, then give the command again",
+    "vault_unusable": "ls -l DIR",
+}
+
+
+def _for_operators(error: LifeboatError) -> None:
+    """A vault's errors speak to whoever has one agent on this machine. What its place said of itself stays: a
+    database or an object store knows better what helps."""
+    error.title = _DATA_TITLES.get(error.code, error.title)
+    if error.fix == type(error).fix:
+        error.fix = _DATA_FIXES.get(error.code, error.fix)
 
 
 def _with_folder(fix: str | None, data: Path) -> str | None:

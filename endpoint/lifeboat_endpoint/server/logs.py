@@ -14,6 +14,7 @@ import traceback
 from dataclasses import dataclass
 
 LOGGER = logging.getLogger("lifeboat.endpoint")
+_PROBES = frozenset({"/livez", "/readyz", "/health/live", "/health/ready"})
 
 
 class _Lines(logging.Formatter):
@@ -52,7 +53,9 @@ class Record:
 
 
 def request(record: Record) -> None:
-    """A request was answered."""
+    """A request was answered. Probes that found nothing say nothing: a load balancer asks every second."""
+    if record.route in _PROBES and record.status == 200:
+        return
     LOGGER.info(
         "request=%s method=%s route=%s status=%d ms=%d received=%d sent=%d tenant=%s",
         record.id,

@@ -133,3 +133,18 @@ def test_what_much_is_served_without_is_told_of_and_keeps_nobody_from_being_read
     thing.fails = True
     looking = Readiness({"objects": thing.check}, optional=("objects",), told=lambda *each: told.append(each))
     assert looking.missing() == () and told == [("objects", False)]
+
+
+def test_probes_that_find_nothing_leave_no_line_in_the_log(
+    served: ServedApp, client: httpx.Client, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """A load balancer asks each server every second."""
+    asked = ("/livez", "/readyz", "/health/live", "/health/ready", "/v1/readyz")
+    with caplog.at_level(logging.INFO, logger=readiness.LOGGER.name):
+        assert {client.get(path).status_code for path in asked} == {200}
+        assert not [record for record in caplog.records if "route=" in record.getMessage()]
+        (tmp_path / "endpoint.key").rename(tmp_path / "away.key")
+        served.again()
+        with served.running() as again:
+            assert again.get("/readyz").status_code == 503
+    assert [record for record in caplog.records if "route=/readyz status=503" in record.getMessage()]
