@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -80,6 +81,7 @@ class Endpoint:
         self._guard = threading.Lock()
         self._own = threading.local()
         self._signing: EndpointKey | None = None
+        self._expected: set[str] = set()
 
     # Making and opening -----------------------------------------------------------------------------------------
 
@@ -181,12 +183,21 @@ class Endpoint:
         found = self._keys.get(tenant_id)
         if found is None:
             # Nobody waits for the answer to another: the document may be far away.
-            documents = self.engine.key_documents(_checked_id(tenant_id))
+            documents = self.engine.key_documents(_checked_id(tenant_id), partial(self._sources_of, tenant_id))
             made = DataKeys.open(documents, tenant_id, clock=self.clock, outside=self.folder)
             made.on_use = lambda key_id: self.control.note(None, "key.used", key_id, {"tenant": tenant_id})
             with self._guard:
                 found = self._keys.setdefault(tenant_id, made)
         return found
+
+    def expect_source(self, source: str) -> None:
+        """Whoever runs the endpoint says that a key source protects keys of tenants, or will."""
+        self._expected.add(source)
+
+    def _sources_of(self, tenant_id: str) -> set[str]:
+        """Key sources that may protect the keys of a tenant, as far as they are known here."""
+        own = self.control.tenant(tenant_id).key_source
+        return {self.key_source, self.settings.key_source, *self._expected} if own is None else {own, *self._expected}
 
     def space(self, tenant_id: str) -> TenantSpace:
         """What the endpoint does for a tenant, for the calling thread, which keeps it. Raises UnknownTenant,

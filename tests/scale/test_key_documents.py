@@ -9,9 +9,11 @@ import pytest
 from endpoint_purges import machine_in, pushed
 from shared_endpoint import Joined, SharedEndpoint
 
+from lifeboat_endpoint.at_rest import key_document
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.errors import KeySourceRefused, VaultDamaged
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.server.transfer_key import kept_key
@@ -46,6 +48,55 @@ def test_a_database_of_yesterday_finds_the_keys_of_today(
     shared.endpoint.forget(tenant.tenant.id)
     assert shared.endpoint.keys(tenant.tenant.id).current() == made
     assert prove(shared.endpoint, [tenant.tenant]).ok and named(shared, tenant) != before
+
+
+def anew(shared: SharedEndpoint, tenant: Joined) -> None:
+    """As a process that has just been started."""
+    engine_of(shared)._documents.clear()
+    shared.endpoint.forget(tenant.tenant.id)
+
+
+def test_a_document_that_the_object_store_exchanged_is_not_believed(shared: SharedEndpoint, tenant: Joined) -> None:
+    bucket, key = engine_of(shared).bucket, named(shared, tenant)
+    found = key_document.decoded(bucket.get(key), key, tenant.tenant.id)
+    forged = found.moved("transit:https://other.example.com/transit/keys/theirs", list(found.keys))
+    bucket.put(key, key_document.encoded(forged))
+    anew(shared, tenant)
+    with pytest.raises(VaultDamaged, match="another one than was written"):
+        shared.endpoint.keys(tenant.tenant.id)
+
+
+def test_a_document_of_yesterday_takes_the_place_of_none(
+    shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+) -> None:
+    """The bucket was put back, and the newest document comes only afterwards."""
+    bucket, before = engine_of(shared).bucket, named(shared, tenant)
+    old = bucket.get(before)
+    shared.endpoint.keys(tenant.tenant.id).rotate()
+    pushed(shared.endpoint.space(tenant.tenant.id), machine_in(tmp_path))
+    now = named(shared, tenant)
+    new = bucket.get(now)
+    bucket.put(before, old)
+    bucket.delete(now)
+    anew(shared, tenant)
+    with pytest.raises(VaultDamaged, match="what lies there is older"):
+        shared.endpoint.keys(tenant.tenant.id)
+    assert named(shared, tenant) == now
+    bucket.put(now, new)
+    assert prove(shared.endpoint, [tenant.tenant]).ok
+
+
+def test_of_a_document_that_no_row_names_no_unknown_key_source_is_asked(shared: SharedEndpoint, tenant: Joined) -> None:
+    endpoint, before = shared.endpoint, named(shared, tenant)
+    moved = f"file:{shared.folder / 'key' / 'of-the-tenant.key'}"
+    registry.make_key(moved, outside=endpoint.folder)
+    endpoint.keys(tenant.tenant.id).move(moved)
+    shared.database.run(NAME_AGAIN % (before, tenant.tenant.id), name="lifeboat")
+    anew(shared, tenant)
+    with pytest.raises(KeySourceRefused, match="names another key source") as refused:
+        endpoint.keys(tenant.tenant.id)
+    assert moved not in f"{refused.value.message} {refused.value.fix}" and named(shared, tenant) == before
+    assert rotation.rotate(endpoint, tenant.tenant, moved).source == moved
 
 
 def test_a_document_that_was_replaced_is_gone_and_one_that_a_crash_left_is_swept(

@@ -80,6 +80,9 @@ class TenantPlace(Protocol):
     def close(self) -> None: ...
 
 
+Sources = Callable[[], Collection[str]]
+
+
 class Engine(Protocol):
     """For many threads."""
 
@@ -98,7 +101,10 @@ class Engine(Protocol):
         """The tables are made when missing. Raises VaultDamaged, VaultNewer."""
         ...
 
-    def key_documents(self, tenant_id: str) -> KeyDocuments: ...
+    def key_documents(self, tenant_id: str, sources: Sources = ...) -> KeyDocuments:
+        """`sources` are specifications of those that may protect the tenant's keys: of a document that nobody vouches
+        for, no other one is asked."""
+        ...
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:
         """One process at a time, on any machine, does `what` (a word). Raises EndpointBusy."""

@@ -18,7 +18,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.engines.contract import Figures
+from lifeboat_endpoint.engines.contract import Figures, Sources
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service import bodies
@@ -60,7 +60,7 @@ class FilesEngine:
         folder, allowed = self._tenant_folder(tenant_id), self._leaving.check
         return FolderPlace(folder, tenant_id, files=self._files, clock=self._clock, allowed=allowed)
 
-    def key_documents(self, tenant_id: str) -> FolderKeyDocuments:
+    def key_documents(self, tenant_id: str, sources: Sources | None = None) -> FolderKeyDocuments:
         return FolderKeyDocuments(self._tenant_folder(tenant_id), self._files, self._leaving.check)
 
     def alone(self, what: str, *, seconds: float) -> AbstractContextManager[None]:

@@ -21,12 +21,13 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines import shared_statements as sql
-from lifeboat_endpoint.engines.contract import BucketRows, Figures
+from lifeboat_endpoint.engines.contract import BucketRows, Figures, Sources
+from lifeboat_endpoint.engines.shared_keys import KEYS, ObjectKeyDocuments, is_of, nothing_known
 from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service.tables import checked_tenant
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs, new_key
+from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.claim import check_claim
 from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket, tenant_of
@@ -43,9 +44,8 @@ if TYPE_CHECKING:
 
 UNFINISHED = "unfinished:"
 """How the id in the database begins while an endpoint is being moved there (see `migration`)."""
-BODIES, KEYS = "bodies", "keys"
-"""Folders of the object store; each tenant has one of its own below."""
-_LOCK_SECONDS = 30.0
+BODIES = "bodies"
+"""A folder of the object store; each tenant has one of its own below."""
 _MOST_DOCUMENTS = 1000
 _REPLACED = timedelta(days=2)
 """How long a key document that a crash left beside its successor may stay."""
@@ -96,9 +96,9 @@ class SharedEngine:
         self._check_tables()
         return SharedPlace(self, tenant_id, now)
 
-    def key_documents(self, tenant_id: str) -> ObjectKeyDocuments:
+    def key_documents(self, tenant_id: str, sources: Sources = nothing_known) -> ObjectKeyDocuments:
         self._check_tables()
-        return ObjectKeyDocuments(self, tenant_id)
+        return ObjectKeyDocuments(self, tenant_id, sources)
 
     def vault_rows(self, tenant_id: str, agent_id: str) -> PostgresStore:
         return PostgresStore(self.pools.vault, "vault", tenant=tenant_id, agent=agent_id)
@@ -132,11 +132,17 @@ class SharedEngine:
             clock=self.clock,
         )
 
-    def document(self, key: str) -> bytes:
-        """A key document, which never changes under its name."""
+    def document(self, key: str) -> bytes | None:
+        """A key document, which never changes under its name; None when it is not there. Raises VaultDamaged for what
+        is not the document that the name says."""
         found = self._documents.get(key)
         if found is None:
-            found = self.bucket.get(key)
+            try:
+                found = self.bucket.get(key)
+            except errors.VaultDamaged:
+                return None
+            if not is_of(key, found):
+                raise errors.VaultDamaged(f"the object {key} is another one than was written")
             if len(self._documents) >= _MOST_DOCUMENTS:
                 self._documents.clear()
             self._documents[key] = found
@@ -338,93 +344,6 @@ class SharedPlace:
 
     def close(self) -> None:
         """It holds nothing."""
-
-
-class ObjectKeyDocuments:
-    """`KeyDocuments` as objects that never change, the one in force named by a row. The object comes before the row
-    and goes after it; what a crash leaves in between nobody names, and the sweep of the bucket takes it."""
-
-    def __init__(self, engine: SharedEngine, tenant_id: str) -> None:
-        self._engine = engine
-        self._tenant = tenant_id
-        self._before: str | None = None
-
-    @property
-    def _rows(self) -> PostgresStore:
-        """Another one each time: many threads read the keys of a tenant."""
-        return PostgresStore(self._engine.pools.control, "control", tenant=self._tenant)
-
-    @property
-    def name(self) -> str:
-        return f"the key document of {self._tenant}"
-
-    def read(self) -> bytes:
-        key = self._key()
-        if key is None:
-            raise errors.VaultMissing(f"{self.name} does not exist")
-        try:
-            return self._engine.document(key)
-        except errors.VaultDamaged:
-            return self._engine.document(self._successor(key))
-
-    def _successor(self, missing: str) -> str:
-        """What replaced a document that a row still names: the database was restored to an earlier moment. It holds all
-        keys that were not destroyed since. Raises VaultDamaged."""
-        listed = list(self._engine.bucket.list(f"{KEYS}/{self._tenant}"))
-        now = self._key()
-        if now is not None and now != missing:
-            return now  # somebody replaced it a moment ago
-        if not listed:
-            raise errors.VaultDamaged(f"{self.name} is missing in the object store")
-        newest = max(listed, key=lambda each: (each.modified, each.key)).key
-        written = times.to_text(self._engine.clock.now())
-        self._rows.execute(sql.REPLACE_DOCUMENT, (newest, written, self._tenant, missing))
-        return newest
-
-    def replace(self, data: bytes) -> None:
-        """Raises VaultBusy where another process replaced it since `changing` began: the lock ends with its connection,
-        whatever its holder is at."""
-        key = new_key(f"{KEYS}/{self._tenant}")
-        self._engine.bucket.put(key, data)
-        if not self._named(key):
-            self._engine.bucket.delete(key)
-            raise errors.VaultBusy(f"{self.name}: another process changed the data keys meanwhile")
-        self._before = key
-        self._remove_others(key)
-
-    def _named(self, key: str) -> bool:
-        """Whether the row that was there when `changing` began names this one now."""
-        now = times.to_text(self._engine.clock.now())
-        if self._before is None:
-            return self._rows.execute(sql.ADD_DOCUMENT, (self._tenant, key, now)) == 1
-        return self._rows.execute(sql.REPLACE_DOCUMENT, (key, now, self._tenant, self._before)) == 1
-
-    def _remove_others(self, key: str | None) -> None:
-        """Also what an earlier change left that could not remove it: it holds keys that were destroyed, perhaps."""
-        for each in list(self._engine.bucket.list(f"{KEYS}/{self._tenant}")):
-            if each.key != key:
-                self._engine.bucket.delete(each.key)
-
-    def remove(self) -> None:
-        """The object first: what is destroyed is gone before anybody is told so."""
-        key = self._key()
-        if key is not None:
-            self._engine.bucket.delete(key)
-            self._remove_others(None)
-            self._rows.execute(sql.DROP_DOCUMENT, (self._tenant,))
-
-    @contextlib.contextmanager
-    def changing(self) -> Iterator[None]:
-        try:
-            with self._engine.alone(f"keys of {self._tenant}", seconds=_LOCK_SECONDS):
-                self._before = self._key()
-                yield
-        except errors.EndpointBusy:
-            raise errors.VaultBusy(f"{self.name}: another process is changing the data keys") from None
-
-    def _key(self) -> str | None:
-        row = self._rows.row(sql.DOCUMENT, (self._tenant,))
-        return None if row is None else str(row[0])
 
 
 def _remove_all(blobs: BlobStore) -> None:

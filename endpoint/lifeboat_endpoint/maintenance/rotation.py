@@ -30,6 +30,8 @@ def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rot
     """A new data key for a tenant; with `source` all its keys are wrapped under that one, whose key is made where there
     is none. Workers, where there are any, are asked to encrypt anew what is kept. Raises KeyRevoked where the present
     source does not give its key, KeySourceRefused, KeySourceAway."""
+    if source is not None:
+        endpoint.expect_source(source)
     keys = endpoint.keys(tenant.id)
     if source is not None:
         registry.make_key(source, outside=endpoint.folder)
