@@ -158,6 +158,14 @@ def test_what_names_no_key_is_refused(where: str) -> None:
         source(f"aws-kms:{where}")
 
 
+def test_what_is_said_without_tls_passes_no_proxy(kms: FakeKms, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert source(kms.spec()).unwrap(source(kms.spec()).wrap(SECRET)) == SECRET
+
+
 def test_nothing_in_clear_is_logged(kms: FakeKms, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     key = source(kms.spec())

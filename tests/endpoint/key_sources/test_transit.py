@@ -324,6 +324,14 @@ def test_what_names_no_key_is_refused_and_no_secret_repeated(where: str) -> None
     assert "hunter2" not in caught.value.message and "s.secret" not in caught.value.message
 
 
+def test_what_is_said_without_tls_passes_no_proxy(transit: FakeTransit, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    assert source(transit.spec()).unwrap(source(transit.spec()).wrap(SECRET)) == SECRET
+
+
 def test_nothing_in_clear_is_logged(transit: FakeTransit, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     key = source(transit.spec())

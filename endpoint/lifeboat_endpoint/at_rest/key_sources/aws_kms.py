@@ -92,14 +92,15 @@ class _AwsKms:
         """The client. Raises KeySourceRefused where boto3 was told to ask an address that is not https."""
         with self._loading:
             if self._client is None:
-                client = (
-                    _library("boto3")
-                    .session.Session()
-                    .client("kms", region_name=self._region, endpoint_url=self._endpoint, config=_limits())
-                )
+                client = self._made(None)
                 service.check_address(self._spec, client.meta.endpoint_url)
-                self._client = client
+                # What is said without TLS stays on this machine, whatever proxy the environment names.
+                self._client = self._made({}) if service.is_plain(client.meta.endpoint_url) else client
             return self._client
+
+    def _made(self, proxies: dict[str, str] | None) -> Any:
+        session, config = _library("boto3").session.Session(), _limits(proxies)
+        return session.client("kms", region_name=self._region, endpoint_url=self._endpoint, config=config)
 
     def _refusal(self, what: str, code: str) -> LifeboatError:
         allow = f"let this endpoint use kms:{what.capitalize()} on the key, and enable it"
@@ -143,11 +144,12 @@ def _opened(where: str) -> ServiceKey:
     return ServiceKey(spec, _AwsKms(spec, key, region=found, endpoint=endpoint, context=options.get("context")), cache)
 
 
-def _limits() -> Any:
+def _limits(proxies: dict[str, str] | None) -> Any:
     return _library("botocore.config").Config(
         connect_timeout=service.CONNECT_SECONDS,
         read_timeout=service.READ_SECONDS,
         retries={"total_max_attempts": _TRIES, "mode": "standard"},
+        proxies=proxies,
     )
 
 

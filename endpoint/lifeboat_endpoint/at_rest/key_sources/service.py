@@ -249,6 +249,11 @@ def check_address(spec: str, url: str) -> None:
         raise KeySourceRefused(f"{spec}: the address must begin with https://")
 
 
+def is_plain(url: str) -> bool:
+    """Whether a checked address is spoken to without TLS."""
+    return urlsplit(url).scheme == "http"
+
+
 def _is_loopback(host: str) -> bool:
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

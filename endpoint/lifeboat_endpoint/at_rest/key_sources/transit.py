@@ -155,6 +155,8 @@ class _Transit:
             allow_redirects=False,
             namespace=self._options.get("namespace") or os.environ.get("VAULT_NAMESPACE") or None,
         )
+        # What is said without TLS stays on this machine, whatever proxy the environment names.
+        adapter.session.trust_env = not service.is_plain(self._place.url)
         try:
             answer = adapter.post(path, raise_exception=False, json=given, stream=True)
             status = answer.status_code
