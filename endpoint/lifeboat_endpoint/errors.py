@@ -219,6 +219,7 @@ class RemoteBusy(RemoteError):
 class RemoteFull(RemoteBusy):
     code = "remote_full"
     title = "There is no space left at the second copy"
+    fix = "make room there, or ask whoever runs it for more"
 
 
 class RemoteTooLarge(RemoteError):

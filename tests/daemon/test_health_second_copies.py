@@ -52,6 +52,12 @@ def verdict(*agents: AgentStatus) -> str:
     return standing.summary(list(agents), KeyFacts(), [], clock_trusted=True, now=NOW).verdict
 
 
+def test_of_a_second_copy_without_room_no_sync_is_promised() -> None:
+    full = of(SERVER, state="waiting", code=second_copies.FULL, tries=2, message="2.0 MB of 2.1 MB are taken")
+    assert judged(full).fix == "make room at home-server, or ask whoever runs it for more"
+    assert judged(full, pending=1).fix == "lifeboat sync ada"
+
+
 def test_of_a_purge_that_waits_for_its_owner_no_sync_is_promised() -> None:
     waits = of(SERVER, state="waiting", code=second_copies.PURGE, purges=1, purges_wait_until=ago(hours=-20))
     assert judged(waits).fix == "lifeboat receipts list"

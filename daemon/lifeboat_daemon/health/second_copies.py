@@ -23,6 +23,8 @@ DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_
 be used."""
 ERASED = "agent_erased"
 """The code of an agent that was purged whole."""
+FULL = "remote_full"
+"""The code of what has no room for what is to come."""
 PURGE = "purge"
 """The code of what has every state, and not every purge."""
 
@@ -167,6 +169,11 @@ def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
     found = [f"{one.name} (optional): {one.message}" for one in every if one.optional and one.state == ERROR]
     found += [f"{purge_words(one)} (optional)" for one in every if one.optional and one.purges]
     return found + [f"{one.name}: {one.doubts}" for one in every if one.doubts]
+
+
+def without_room(remotes: Iterable[RemoteFacts]) -> str | None:
+    """The first one on which somebody relies that has no room; None where all have."""
+    return next((one.name for one in required(remotes) if one.state == WAITING and one.code == FULL), None)
 
 
 def only_purges_wait(remotes: Iterable[RemoteFacts]) -> bool:

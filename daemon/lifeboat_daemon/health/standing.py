@@ -171,6 +171,9 @@ class AgentStatus:
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
         if self.state == WAITING and second_copies.only_purges_wait(self.remotes):
             return "lifeboat receipts list"
+        full = second_copies.without_room(self.remotes)
+        if self.state == WAITING and full is not None and not self.pending and self.no_room is None:
+            return f"make room at {full}, or ask whoever runs it for more"
         overdue = "sync" if second_copies.required(self.remotes) else "verify"
         known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None

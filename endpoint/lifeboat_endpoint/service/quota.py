@@ -139,4 +139,13 @@ class Quota:
             kept = self._roster.bytes_of_all()
             self._step = min(_COUNT_STEP, quota // _UNCOUNTED // max(1, self._roster.counted()))
         if kept + uncounted > quota:
-            raise RemoteFull(f"{kept} of {quota} bytes are taken", retry_after=FULL_FOR)
+            said = f"{_text(kept)} of {_text(quota)} are taken, and this needs {_text(uncounted)}"
+            raise RemoteFull(said, retry_after=FULL_FOR)
+
+
+def _text(size: int) -> str:
+    """Bytes for people."""
+    for unit, least in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size} bytes"

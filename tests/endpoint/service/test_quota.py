@@ -55,6 +55,12 @@ def test_two_threads_do_not_take_the_same_room() -> None:
         pass
 
 
+def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() -> None:
+    with pytest.raises(RemoteFull, match="312.8 KB of 2.1 MB are taken, and this needs 3.0 MB") as found:
+        quota_of(Kept(312_759), 2 << 20).check(3_000_000)
+    assert found.value.fix == "make room there, or ask whoever runs it for more"
+
+
 def test_what_comes_piece_by_piece_is_room_that_is_taken() -> None:
     kept = Kept()
     one, two = quota_of(kept, 1000, bundle=900), quota_of(kept, 1000)
