@@ -20,7 +20,7 @@ from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import filelock
 import msgspec
@@ -231,6 +231,7 @@ class Endpoint:
             tenant.id,
             self.keys(tenant.id),
             limits=self.limits(tenant),
+            quota=lambda: self.limits(self.control.tenant(tenant.id)).tenant_bytes,
             purging=self._purging(tenant.id),
             clock=self.clock,
         )
@@ -286,10 +287,13 @@ class Endpoint:
         return moved if isinstance(moved, str) else self.settings.key_source
 
     def move_secrets(self, source: str) -> None:
-        """All processes of a shared endpoint use another source from now on, also for what they keep together."""
+        """All processes of a shared endpoint use another source from now on, also for what they keep together, which
+        moves with it or not at all. Raises KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged."""
         before, after = (registry.key_source(each, outside=self.folder) for each in (self.key_source, source))
-        kept_secrets.rewrap(self.control, before, after, (SIGNING, TRANSFER_KEY))
-        self.control.set(KEY_SOURCE, source)
+        moved: dict[str, Any] = {SIGNING: kept_secrets.rewrapped(self.control, before, after, SIGNING)}
+        with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):  # made anew by whoever needs it
+            moved[TRANSFER_KEY] = kept_secrets.rewrapped(self.control, before, after, TRANSFER_KEY)
+        self.control.set_all({KEY_SOURCE: source} | {name: note for name, note in moved.items() if note is not None})
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
         spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)

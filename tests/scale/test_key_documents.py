@@ -13,10 +13,13 @@ from lifeboat_endpoint.at_rest import key_document
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.errors import KeySourceRefused, VaultDamaged
+from lifeboat_endpoint.errors import KeySourceRefused, VaultBusy, VaultDamaged
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.server.transfer_key import kept_key
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.store.protocols import Parameters
+from lifeboat_endpoint.tenancy.statements import ADD_NOTE
 
 pytestmark = pytest.mark.scale
 NAMED = "select object from lifeboat_control.key_document where tenant = $$%s$$"
@@ -131,3 +134,26 @@ def test_another_key_source_is_that_of_all_machines(shared: SharedEndpoint, tmp_
     finally:
         rotation.move_endpoint(endpoint, before)
     assert endpoint.signing_key().public == public and kept_key(endpoint) == address
+
+
+def test_a_move_to_another_key_source_that_breaks_off_leaves_the_former_one(
+    shared: SharedEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, execute = shared.endpoint, PostgresStore.execute
+    before, public = endpoint.key_source, endpoint.signing_key().public
+    made = f"file:{shared.folder / 'key' / 'never.key'}"
+    registry.make_key(made, outside=endpoint.folder)
+    written = list[str]()
+
+    def executed(rows: PostgresStore, statement: str, parameters: Parameters = ()) -> int:
+        if statement == ADD_NOTE:
+            written.append(str(parameters[0]))
+            if len(written) == 2:
+                raise VaultBusy("the connection broke")
+        return execute(rows, statement, parameters)
+
+    monkeypatch.setattr(PostgresStore, "execute", executed)
+    with pytest.raises(VaultBusy):
+        rotation.move_endpoint(endpoint, made)
+    with Endpoint.open(shared.folder / "worker-1") as elsewhere:
+        assert elsewhere.key_source == before and elsewhere.signing_key().public == public

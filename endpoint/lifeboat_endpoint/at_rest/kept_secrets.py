@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, VaultDamaged
+from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 
 
 class Notes(Protocol):
@@ -31,15 +31,16 @@ def kept(
     renews: bool = False,
 ) -> bytes:
     """The secret of a name, made when there is none; `alone` keeps two processes from making it. With `renews` another
-    one takes the place of a secret that does not open; else raises KeyRevoked where the source does not give its key or
-    another one wrapped the secret, VaultDamaged. Raises KeySourceRefused."""
+    one takes the place of a secret that was damaged or that another key wrapped; else these raise VaultDamaged and
+    KeyRevoked. Raises KeyRevoked where the source does not give its key, KeySourceRefused."""
     with alone:
         found = notes.get(name)
         if isinstance(found, str):
             try:
                 return source.unwrap(base64.b64decode(found))
-            except (KeyRevoked, VaultDamaged):
-                if not renews:
+            except (KeyRevoked, VaultDamaged) as error:
+                # One that is withheld is still that of the other processes.
+                if not renews or (isinstance(error, KeyRevoked) and not error.only_this):
                     raise
         made = make()
         keep(notes, source, name, made)
@@ -51,11 +52,18 @@ def keep(notes: Notes, source: KeySource, name: str, secret: bytes) -> None:
     notes.set(name, base64.b64encode(source.wrap(secret)).decode())
 
 
-def rewrap(notes: Notes, before: KeySource, after: KeySource, names: Iterable[str]) -> None:
-    """Wrap those that there are under another source. One that does not open stays: whoever needs it says so, or makes
-    it anew."""
-    for name in names:
-        found = notes.get(name)
-        if isinstance(found, str):
-            with contextlib.suppress(KeyRevoked, VaultDamaged):
-                keep(notes, after, name, before.unwrap(base64.b64decode(found)))
+def rewrapped(notes: Notes, before: KeySource, after: KeySource, name: str) -> str | None:
+    """The note of a secret as another source wraps it, None where there is none. Raises KeyRevoked, VaultDamaged for
+    one that opens with neither."""
+    found = notes.get(name)
+    if not isinstance(found, str):
+        return None
+    wrapped = base64.b64decode(found)
+    try:
+        secret = before.unwrap(wrapped)
+    except (KeyRevoked, VaultDamaged):
+        with contextlib.suppress(KeyRevoked, VaultDamaged, KeySourceRefused):
+            after.unwrap(wrapped)
+            return found
+        raise
+    return base64.b64encode(after.wrap(secret)).decode()

@@ -11,7 +11,7 @@ from lifeboat_alf.seams.files import write_atomic
 from lifeboat_endpoint import settings
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway
+from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing
 from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.tenancy.rows import Tenant
 
@@ -45,14 +45,16 @@ def rotate(endpoint: Endpoint, tenant: Tenant, source: str | None = None) -> Rot
 def rotate_all(
     endpoint: Endpoint, tenants: Sequence[Tenant], source: str | None = None
 ) -> tuple[list[Rotated], list[str]]:
-    """The same for each, and sentences about those whose key was taken away or is out of reach: they keep nobody else
-    from new keys."""
+    """The same for each, and sentences about those whose keys cannot be had: they keep nobody else from new keys.
+    Raises KeySourceRefused, KeySourceAway for a new source that cannot be used."""
+    if source is not None:
+        registry.make_key(source, outside=endpoint.folder)
     done: list[Rotated] = []
     problems: list[str] = []
     for tenant in tenants:
         try:
             done.append(rotate(endpoint, tenant, source))
-        except (KeyRevoked, KeySourceAway) as error:
+        except (KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing) as error:
             problems.append(f"{tenant.name}: {error.message}")
     return done, problems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hmac
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -101,6 +101,13 @@ class Control:
         with self._changing(self._store):
             self._store.execute(sql.SET_KEY_SOURCE, (key_source, tenant_id))
             self._append(self._store, None, "key.moved", tenant_id, {"own_key": key_source is not None})
+
+    def set_quota(self, tenant_id: str, quota: int | None) -> None:
+        """How much a tenant may keep from now on, in bytes; None for the endpoint's limit. Raises UnknownTenant."""
+        with self._changing(self._store):
+            if self._store.execute(sql.SET_QUOTA, (quota, tenant_id)) == 0:
+                raise errors.UnknownTenant(f"{tenant_id!r} is not the id of a tenant")
+            self._append(self._store, None, "tenant.quota", tenant_id, {"quota": quota})
 
     def begin_removal(self, tenant_id: str) -> None:
         """From now on no token of the tenant counts, and nothing of it is served. Again is no error."""
@@ -282,9 +289,14 @@ class Control:
 
     def set(self, name: str, value: Any) -> None:
         """Keep a small JSON value."""
+        self.set_all({name: value})
+
+    def set_all(self, values: Mapping[str, Any]) -> None:
+        """Keep small JSON values by name, all of them or none."""
         with self._store.transaction():
-            self._store.execute(sql.DROP_NOTE, (name,))
-            self._store.execute(sql.ADD_NOTE, (name, codec.encode(value).decode()))
+            for name, value in values.items():
+                self._store.execute(sql.DROP_NOTE, (name,))
+                self._store.execute(sql.ADD_NOTE, (name, codec.encode(value).decode()))
 
     def problems(self) -> list[str]:
         """What the database itself finds wrong with its file."""

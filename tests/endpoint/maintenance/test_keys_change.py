@@ -149,11 +149,18 @@ def test_new_and_destroyed_keys_stand_in_the_audit(tmp_path: Path) -> None:
     assert rows["key.destroyed"].subject == old and rows["key.rotated"].details == {"tenant": tenant.id}
 
 
-def test_a_tenant_whose_key_was_taken_away_keeps_nobody_else_from_new_keys(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trouble", ["taken away", "open to others", "damaged", "missing"])
+def test_a_tenant_whose_keys_cannot_be_had_keeps_nobody_else_from_new_keys(tmp_path: Path, trouble: str) -> None:
     with new_endpoint(tmp_path) as endpoint:
         revoked = endpoint.add_tenant("office", key_source=f"file:{tmp_path / 'office.key'}")
         tenant = endpoint.add_tenant("home")
-        (tmp_path / "office.key").unlink()
+        document = tenant_folder(endpoint, revoked.id) / "keys.json"
+        {
+            "taken away": (tmp_path / "office.key").unlink,
+            "open to others": lambda: (tmp_path / "office.key").chmod(0o644),
+            "damaged": lambda: document.write_bytes(b"{}"),
+            "missing": document.unlink,
+        }[trouble]()
     with Endpoint.open(endpoint.folder, clock=endpoint.clock) as again:
         done, problems = rotation.rotate_all(again, [revoked, tenant])
     assert [one.tenant for one in done] == [tenant]
