@@ -201,6 +201,14 @@ def truncate(handler: Handler, asked: Asked) -> None:
     handler.close_connection = True
 
 
+def boast(handler: Handler, asked: Asked) -> None:
+    """More bytes are announced than any memory has."""
+    answer = handler.behind(asked)
+    handler.begin(answer, 1 << 43)
+    handler.wfile.write(answer.body)
+    handler.close_connection = True
+
+
 def shorten(handler: Handler, asked: Asked) -> Answer:
     """Half of the body comes, as if it were all."""
     answer = handler.behind(asked)

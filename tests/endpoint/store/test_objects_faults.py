@@ -139,6 +139,22 @@ def test_what_could_not_be_read_is_an_error_and_stays(
     assert store.read("00") == BODY
 
 
+def test_of_an_object_that_is_too_large_nothing_is_read(
+    store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket
+) -> None:
+    """The library would end the process where there is no room for as much as is announced."""
+    store_faults.plan(faults.boast, methods=["GET"])
+    with pytest.raises(VaultDamaged, match="more than"):
+        store.read("00")
+    with pytest.raises(VaultBusy):
+        store.put("01", BODY)
+    store_faults.heal()
+    (key,) = keys(bucket)
+    with pytest.raises(VaultDamaged, match="more than 10 bytes"):
+        bucket.get(key, 10)
+    assert store.read("00") == BODY
+
+
 def test_a_sealed_body_that_was_damaged_is_not_opened(store: ObjectBlobs, store_faults: ObjectFaults) -> None:
     sealed = SealedBlobs(store, new_sealer())
     sealed.put("01", BODY)

@@ -86,7 +86,7 @@ class ObjectBlobs:
         if row is None:
             raise errors.VaultDamaged(f"the body {name} is missing")
         key, size = row
-        data = self._bucket.get(key)
+        data = self._bucket.get(key, size)
         if len(data) != size:
             raise errors.VaultDamaged(f"the body {name} has {len(data)} bytes, not {size}")
         return data

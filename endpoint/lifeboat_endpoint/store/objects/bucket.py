@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol
 MARKER = "lifeboat-endpoint.json"
 """The object that says whose place this is (`claim`)."""
 
+LARGEST = 256 << 20
+"""Bytes of an object of which it is not known how large it is."""
+
 
 class Listed(NamedTuple):
     """An object as a listing tells of it. `size` in bytes."""
@@ -31,8 +34,8 @@ class Bucket(Protocol):
         any error it may or may not be there."""
         ...
 
-    def get(self, key: str) -> bytes:
-        """Raises VaultDamaged when it is not there."""
+    def get(self, key: str, most: int = LARGEST) -> bytes:
+        """Raises VaultDamaged when it is not there, and for one of more than `most` bytes."""
         ...
 
     def delete(self, key: str) -> None:

@@ -25,7 +25,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.operations import code_of, told
 from lifeboat_endpoint.store.objects import credentials, failures
 from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
-from lifeboat_endpoint.store.objects.bucket import MARKER, Listed
+from lifeboat_endpoint.store.objects.bucket import LARGEST, MARKER, Listed
 
 T = TypeVar("T")
 Library = S3Store | GCSStore | AzureStore
@@ -59,7 +59,7 @@ class OpenedBucket:
         try:
             self._asked("writing", write)
             reached(Step.BLOB_COMPARED)
-            if self._asked("reading back", lambda: self._sha256(key)) == hashlib.sha256(data).digest():
+            if self._asked("reading back", lambda: self._is(key, data)):
                 return
             wrong = f"{self._place} gave back something else than what was written"
         except failures.NoObject:
@@ -68,17 +68,29 @@ class OpenedBucket:
             self.delete(key)
         raise errors.VaultBusy(wrong)
 
-    def _sha256(self, key: str) -> bytes:
-        digest = hashlib.sha256()
+    def _is(self, key: str, data: bytes) -> bool:
+        """Whether the object is there as it was written. Of a longer one no more is read than was written."""
+        digest, size = hashlib.sha256(), 0
         for chunk in obstore.get(self._store, key).stream(min_chunk_size=_CHUNK):
+            size += len(chunk)
+            if size > len(data):
+                return False
             digest.update(chunk)
-        return digest.digest()
+        return digest.digest() == hashlib.sha256(data).digest()
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, most: int = LARGEST) -> bytes:
         try:
-            return self._asked("reading", lambda: bytes(obstore.get(self._store, key).bytes()))
+            found = self._asked("reading", lambda: self._read(key, most))
         except failures.NoObject:
             raise errors.VaultDamaged(f"the object {key} is missing in {self._place}") from None
+        if found is None:
+            raise errors.VaultDamaged(f"the object {key} in {self._place} has more than {most} bytes")
+        return found
+
+    def _read(self, key: str, most: int) -> bytes | None:
+        """None for what says that it is larger: the library makes room for as much as is said, or ends the process."""
+        found = obstore.get(self._store, key)
+        return bytes(found.bytes()) if found.meta["size"] <= most else None
 
     def delete(self, key: str) -> None:
         begun = time.monotonic()
@@ -105,7 +117,7 @@ class OpenedBucket:
     def check(self) -> None:
         """By reading the marker: who may not list still learns that an object is missing."""
         with contextlib.suppress(failures.NoObject):
-            self._asked("asking", lambda: obstore.get(self._store, MARKER).bytes())
+            self._asked("asking", lambda: self._read(MARKER, LARGEST))
 
     def _asked(self, doing: str, ask: Callable[[], T]) -> T:
         with told("objects", doing, _code_of):
