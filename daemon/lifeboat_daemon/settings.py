@@ -12,7 +12,7 @@ from lifeboat_daemon.errors import BadSetting, UnknownSetting
 
 _UNITS_OF_SIZE = {"": 1, "B": 1} | {
     unit: 1 << power
-    for power, units in ((10, ("KB", "KIB")), (20, ("MB", "MIB")), (30, ("GB", "GIB")))
+    for power, units in ((10, ("KB", "KIB")), (20, ("MB", "MIB")), (30, ("GB", "GIB")), (40, ("TB", "TIB")))
     for unit in units
 }
 _UNITS_OF_TIME = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -25,7 +25,7 @@ HOURLY = "0 * * * *"
 
 
 def parse_size(value: Any) -> int:
-    """Bytes from `102400`, `"100 KB"`, `"2GB"` (1 KB is 1,024 bytes). Raises ValueError."""
+    """Bytes from `102400`, `"100 KB"`, `"2GB"`, `"1TB"` (1 KB is 1,024 bytes). Raises ValueError."""
     if isinstance(value, int) and not isinstance(value, bool):
         number, unit = value, ""
     else:

@@ -68,6 +68,16 @@ def test_a_second_tenant_may_have_a_key_and_a_quota_of_its_own(made: Json, data:
     assert listed[0]["key_source"] != listed[1]["key_source"] == source
 
 
+def test_a_quota_is_raised_and_taken_away_and_the_audit_knows(made: Json, data: Path) -> None:
+    assert endpoint(data, "tenant", "quota", "home", "2TB")["quota"] == 2 << 40
+    assert endpoint(data, "tenant", "list")["tenants"][0]["quota"] == 2 << 40
+    assert endpoint(data, "tenant", "quota", "HOME", "none")["quota"] is None
+    assert endpoint(data, "tenant", "list")["tenants"][0]["quota"] is None
+    rows = endpoint(data, "audit")["rows"]
+    assert [row["details"]["quota"] for row in rows if row["kind"] == "tenant.quota"] == [2 << 40, None]
+    assert endpoint(data, "tenant", "quota", "office", "none", expect=1)["error"]["code"] == "unknown_tenant"
+
+
 def test_a_name_that_is_taken_is_refused(made: Json, data: Path) -> None:
     assert endpoint(data, "tenant", "add", "HOME", expect=3)["error"]["code"] == "tenant_exists"
 

@@ -40,7 +40,9 @@ def tenant() -> None:
 @click.argument("name")
 @KEY_SOURCE
 @click.option("--key-scope", type=click.Choice(("tenant", "agent")), help="Of a new endpoint: who gets a data key.")
-@click.option("--quota", type=SIZE, metavar="SIZE", help="How much the tenant may keep (50MB, 20GB); else no limit.")
+@click.option(
+    "--quota", type=SIZE, metavar="SIZE", help="How much the tenant may keep (50MB, 20GB, 2TB); else no limit."
+)
 @endpoint_command
 def add(session: EndpointSession, name: str, key_source: str | None, key_scope: str | None, quota: int | None) -> None:
     """A new tenant, and a first token, which is shown once: it may push and pull.
@@ -118,7 +120,7 @@ def list_command(session: EndpointSession) -> None:
         if not documents:
             session.output.verbatim(f"There is no tenant yet: {session.command('tenant add NAME')}")
             return
-        session.output.table(("tenant", "agents", "size", "quota", "key", "since"), map(_row, documents))
+        session.output.table(("tenant", "agents", "size", "quota", "tokens", "key", "since"), map(_row, documents))
 
     session.output.document({"tenants": documents}, text)
 
@@ -144,7 +146,42 @@ def _row(document: dict[str, Any]) -> tuple[object, ...]:
     name = document["tenant"] if document["state"] == "active" else f"{document['tenant']} (being removed)"
     quota = "none" if document["quota"] is None else size_text(document["quota"])
     size = size_text(document["bytes"])
-    return name, document["agents"], size, quota, document["key_source"], time_text(document["created_at"])
+    since = time_text(document["created_at"])
+    return name, document["agents"], size, quota, document["tokens"], document["key_source"], since
+
+
+class _Quota(click.ParamType[int | None]):
+    """A size, or `none`."""
+
+    name = "SIZE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        return None if value == "none" else SIZE.convert(value, param, ctx)
+
+
+@tenant.command(
+    short_help="How much a tenant may keep from now on.",
+    epilog=examples(
+        "lifeboat endpoint tenant quota office 50GB --data /srv/lifeboat",
+        "lifeboat endpoint tenant quota office none --data /srv/lifeboat",
+    ),
+)
+@click.argument("name")
+@click.argument("size", type=_Quota())
+@endpoint_command
+def quota(session: EndpointSession, name: str, size: int | None) -> None:
+    """How much a tenant may keep from now on: SIZE is 50MB, 20GB, 2TB (1 GB is 1024 MB) or none. Servers that run know
+    it within ten seconds.
+
+    What is kept stays, also above it; nothing more is taken then. Machines that had no room try again within the hour,
+    or at once with lifeboat sync.
+    """
+    with session.open() as endpoint:
+        found = endpoint.control.tenant(name)
+        endpoint.control.set_quota(found.id, size)
+    said = "as much as there is room" if size is None else f"at most {size_text(size)}"
+    document = {"tenant": found.name, "id": found.id, "quota": size}
+    session.output.document(document, lambda: session.output.line(f"{found.name} may keep {said}."))
 
 
 @tenant.command(

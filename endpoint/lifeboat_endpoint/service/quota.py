@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from weakref import WeakValueDictionary
 
 from lifeboat_endpoint.errors import RemoteFull, RemoteTooLarge
@@ -21,6 +22,8 @@ from lifeboat_endpoint.service.roster import Roster
 
 FULL_FOR = 3600.0
 """Seconds until a full endpoint is worth another try."""
+FRESH = 10.0
+"""Seconds for which a quota that was read counts."""
 _COUNT_STEP = 256 << 10
 """Bytes that a vault grows before the tenant's account is written again: a push is one transaction, not two."""
 _UNCOUNTED = 64
@@ -97,9 +100,15 @@ class Taking:
 class Quota:
     """Of one tenant, for one thread; `place` tells tenants apart in this process."""
 
-    def __init__(self, place: str, roster: Roster, limits: Limits) -> None:
+    def __init__(
+        self, place: str, roster: Roster, limits: Limits, allowed: Callable[[], int | None] | None = None
+    ) -> None:
+        """`allowed` tells what the quota is now, None for none; without it, what `limits` say holds."""
         self._roster = roster
         self.limits = limits
+        self._allowed = allowed
+        self._most = limits.tenant_bytes
+        self._read_at = time.monotonic()
         self._step = _COUNT_STEP
         with _PROCESS_GUARD:
             self._process = _PROCESS.setdefault(place, _Process())
@@ -132,7 +141,7 @@ class Quota:
     def take(self, ticket: int, size: int) -> None:
         """So much more of something that has a ticket. Raises RemoteFull."""
         uncounted = self._process.take(ticket, size)
-        quota = self.limits.tenant_bytes
+        quota = self._quota()
         if quota is None:
             return
         with as_remote():
@@ -141,6 +150,14 @@ class Quota:
         if kept + uncounted > quota:
             said = f"{_text(kept)} of {_text(quota)} are taken, and this needs {_text(uncounted)}"
             raise RemoteFull(said, retry_after=FULL_FOR)
+
+    def _quota(self) -> int | None:
+        """Read anew now and then: whoever runs the endpoint may change it."""
+        if self._allowed is not None and time.monotonic() - self._read_at >= FRESH:
+            with as_remote():
+                self._most = self._allowed()
+            self._read_at = time.monotonic()
+        return self._most
 
 
 def _text(size: int) -> str:

@@ -4,7 +4,7 @@ servers need. One thread uses one space; several spaces, in threads and processe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from lifeboat_alf import codec, times
@@ -57,9 +57,11 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         keys: Keys,
         *,
         limits: Limits,
+        quota: Callable[[], int | None] | None = None,
         purging: Purging,
         clock: Clock,
     ) -> None:
+        """`quota` tells how many bytes the tenant may keep now; without it, what `limits` say holds."""
         self.tenant_id = tenant_id
         self.place = place
         self.limits = limits
@@ -71,15 +73,15 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.roster = Roster(self._metadata, keys)
         self._vaults = Vaults(place, keys)
         held = Holding(self._metadata, purging, clock)
-        self._quota = quota = Quota(tenant_id, self.roster, limits)
+        self._quota = counted = Quota(tenant_id, self.roster, limits, quota)
         self._receiving = Receiving(
-            self._metadata, self.roster, self._vaults, held, quota=quota, limits=limits, clock=clock
+            self._metadata, self.roster, self._vaults, held, quota=counted, limits=limits, clock=clock
         )
         self.uploads = Uploads(
-            self._metadata, keys, self._bodies, self._receiving, quota=quota, limits=limits, clock=clock
+            self._metadata, keys, self._bodies, self._receiving, quota=counted, limits=limits, clock=clock
         )
         self.sealed_files = SealedFiles(
-            self._metadata, self._bodies, self.roster, keys, quota=quota, limits=limits, clock=clock
+            self._metadata, self._bodies, self.roster, keys, quota=counted, limits=limits, clock=clock
         )
         self._receipts = Receipts(self._metadata, keys, purging, clock)
         self._erasing = Erasing(

@@ -11,6 +11,7 @@ ADD_TENANT = """insert into tenant(id, name, name_key, key_source, quota, create
 TENANTS = f"{_TENANT} order by name_key"
 TENANT_NAMED = f"{_TENANT} where name_key = ? or id = ?"
 SET_TENANT_STATE = "update tenant set state = ? where id = ?"
+SET_QUOTA = "update tenant set quota = ? where id = ?"
 SET_KEY_SOURCE = "update tenant set key_source = ? where id = ?"
 DROP_TENANT = "delete from tenant where id = ?"
 

@@ -56,9 +56,24 @@ def test_two_threads_do_not_take_the_same_room() -> None:
 
 
 def test_who_is_refused_learns_what_is_kept_what_may_be_and_what_this_needs() -> None:
-    with pytest.raises(RemoteFull, match="312.8 KB of 2.1 MB are taken, and this needs 3.0 MB") as found:
+    with pytest.raises(RemoteFull, match=r"312\.8 KB of 2\.1 MB are taken, and this needs 3\.0 MB") as found:
         quota_of(Kept(312_759), 2 << 20).check(3_000_000)
     assert found.value.fix == "make room there, or ask whoever runs it for more"
+
+
+def test_a_quota_that_was_changed_holds_for_whoever_has_the_tenant_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    now: list[int | None] = [1000]
+    counted = Quota("home", Kept(900), Limits(tenant_bytes=1000), lambda: now[0])  # type: ignore[arg-type]
+    now[0] = 2000
+    with pytest.raises(RemoteFull):  # it is not asked for at each push
+        counted.check(200)
+    monkeypatch.setattr(quota, "FRESH", 0.0)
+    counted.check(200)
+    now[0] = None
+    counted.check(1 << 20)
+    now[0] = 950
+    with pytest.raises(RemoteFull):
+        counted.check(200)
 
 
 def test_what_comes_piece_by_piece_is_room_that_is_taken() -> None:
