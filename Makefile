@@ -105,7 +105,7 @@ lock: ## write the lock files anew (needs uv)
 
 # command:package; only what is missing is installed, and only where that can be done unasked.
 SYSTEM := git:git restic:restic syncthing:syncthing tmux:tmux unshare:util-linux \
-  debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql \
+  debootstrap:debootstrap gnome-keyring-daemon:gnome-keyring dbus-run-session:dbus-daemon secret-tool:libsecret-tools initdb:postgresql pgbouncer:pgbouncer \
   swift-proxy-server:swift-proxy swift-account-server:swift-account swift-container-server:swift-container \
   swift-object-server:swift-object memcached:memcached
 

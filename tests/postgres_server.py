@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 PASSWORD = "not-a-real-password"
@@ -39,6 +40,19 @@ class PostgresServer:
 
     def stop(self, mode: str = "immediate") -> None:
         _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "-m", mode, "stop")
+
+    def kill(self) -> None:
+        """As a power cut: the server and all of its processes, which have groups of their own."""
+        first = psutil.Process(int((self.folder / "data" / "postmaster.pid").read_text().splitlines()[0]))
+        family = [first, *first.children(recursive=True)]
+        for each in family:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        assert psutil.wait_procs(family, timeout=30)[1] == []
+
+    def promote(self) -> None:
+        """Of a standby: it takes writes when this returns."""
+        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "promote")
 
     def start(self) -> None:
         options = f"{_OPTIONS.format(folder=self.folder)} {self.options}"
@@ -82,6 +96,31 @@ def running() -> Iterator[PostgresServer]:
             yield server
         finally:
             with suppress(RuntimeError):  # stopped already
+                server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def standby_of(primary: PostgresServer, name: str = "standby") -> Iterator[PostgresServer]:
+    """A copy of a server that follows it, under a name for `synchronous_standby_names`."""
+    found = _found()
+    folder = Path(tempfile.mkdtemp(prefix="pg-test."))
+    try:
+        _write_passfile(folder)
+        shutil.copy(folder / "passfile", folder / "followed")
+        if os.getuid() == 0:
+            shutil.chown(folder, "postgres")
+            shutil.chown(folder / "followed", "postgres")
+        where = f"host={primary.folder} user=postgres passfile={folder}/followed application_name={name}"
+        data = str(folder / "data")
+        _run(found / "pg_basebackup", "-d", where, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
+        server = PostgresServer(folder)
+        server.start()
+        try:
+            yield server
+        finally:
+            with suppress(RuntimeError):
                 server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

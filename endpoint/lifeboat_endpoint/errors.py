@@ -11,6 +11,7 @@ LifeboatError
     +-- VaultBusy         another process is writing; try again
     |   +-- EndpointMoving  everything is being moved; nothing is taken until that is done
     |   +-- EndpointMoved   everything is elsewhere
+    |   +-- ServerReplaced  the database server is a former one, which another replaced
     +-- VaultUnusable     the system refuses to read or write (rights, I/O)
     +-- UnknownSequence   the number was never given out, or was thinned
     +-- DraftInvalid      a change that does not fit the head
@@ -140,6 +141,14 @@ class EndpointMoved(VaultBusy):
     code = "endpoint_moved"
     title = "The endpoint was moved"
     fix = "name the folder that it was moved to"
+
+
+class ServerReplaced(VaultBusy):
+    """A database server that takes writes though another one was promoted in its place: what it takes would be lost."""
+
+    code = "server_replaced"
+    title = "The database server was replaced by another one"
+    fix = "stop it and let it follow the other one (pg_rewind), or take it out of `store` in endpoint.json"
 
 
 class VaultUnusable(VaultError):

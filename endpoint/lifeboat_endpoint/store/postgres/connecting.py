@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_endpoint.store.postgres.servers import Answer, Servers
 from lifeboat_endpoint.store.postgres.values import adapters
 from lifeboat_endpoint.store.postgres.wire import Connection as Connection
 
@@ -152,10 +154,32 @@ def parameters(database: Database, kind: str) -> dict[str, Any]:
     return {**default, **said, **forced}
 
 
-def connect(database: Database) -> Connection:
-    """One connection of one's own, in autocommit; close it. Raises VaultBusy, VaultUnusable, EndpointSettings."""
+class _Found(Connection):
+    """To one of the servers that an address names."""
+
+    _lifeboat_servers: Servers
+    _lifeboat_answer: Answer
+
+    @classmethod
+    def connect(  # type: ignore[override]
+        cls, conninfo: str = "", *, servers: Servers, **options: Any
+    ) -> _Found:
+        answer = servers.connect(super().connect, options)
+        found = answer.connection
+        assert isinstance(found, cls)
+        found._lifeboat_servers, found._lifeboat_answer = servers, answer
+        return found
+
+    @property
+    def is_left(self) -> bool:
+        return super().is_left or self._lifeboat_servers.is_behind(self._lifeboat_answer)
+
+
+def connect(database: Database, servers: Servers | None = None) -> Connection:
+    """One connection of one's own, in autocommit; close it. `servers`: what this process has seen of them. Raises
+    VaultBusy, VaultUnusable, EndpointSettings."""
     try:
-        connection = Connection.connect(**parameters(database, "lone"), autocommit=True)
+        connection = _Found.connect(servers=servers or Servers(), **parameters(database, "lone"), autocommit=True)
         _configure(connection)
     except psycopg.Error as error:
         raise failures.translated(error) from None
@@ -173,6 +197,13 @@ def _configure_pooled(connection: Connection) -> None:
     connection.patience = PATIENCE_SECONDS
 
 
+def _check_pooled(connection: Connection) -> None:
+    if connection.is_left:
+        connection.close()
+        raise psycopg.OperationalError("the server has gone")
+    psycopg_pool.ConnectionPool.check_connection(connection)
+
+
 class Pools:
     """The connections of one process, for many threads. Nothing is connected before it is needed, and what nobody needs
     is closed. `connections`: the most of each kind; who waits longer than `WAIT_SECONDS` for one is told VaultBusy."""
@@ -181,16 +212,16 @@ class Pools:
         """Raises EndpointSettings."""
         self.database = database
         checked(database.address)
-        self.vault = _pool(database, "vault", connections)
-        self.tenant = _pool(database, "tenant", connections)
-        self.control = _pool(database, "control", connections)
-        self.bodies = _pool(database, "bodies", connections)
-        self.work = _pool(database, "work", connections)
+        self._servers = Servers()
+        self.vault, self.tenant, self.control, self.bodies, self.work = (
+            _pool(database, kind, connections, self._servers)
+            for kind in ("vault", "tenant", "control", "bodies", "work")
+        )
 
     @contextlib.contextmanager
     def lone(self) -> Iterator[Connection]:
         """A connection that no pool has, in autocommit, closed in the end: for a lock that lasts as long as it."""
-        with contextlib.closing(connect(self.database)) as connection:
+        with contextlib.closing(connect(self.database, self._servers)) as connection:
             connection.patience = PATIENCE_SECONDS
             try:
                 yield connection
@@ -198,16 +229,26 @@ class Pools:
                 raise failures.translated(error) from None
 
     def check(self) -> None:
-        """Whether the database answers and can be written. Raises VaultBusy, VaultUnusable."""
+        """Whether the database answers and can be written. Raises VaultBusy, VaultUnusable, EndpointSettings."""
         try:
-            with self.control.connection() as connection:
-                connection.execute("select 1")
-        except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
-            # Why nobody gets one is known to whoever connects.
-            connect(self.database).close()
-            raise errors.VaultBusy("all connections to the database are taken") from None
+            self.asked("select 1")
         except psycopg.Error as error:
             raise failures.translated(error) from None
+
+    def asked(self, statement: LiteralString) -> tuple[Any, ...] | None:
+        """The first row of a statement about the endpoint itself. Raises psycopg.Error for what the server says of it,
+        and why nobody gets a connection: VaultBusy, VaultUnusable, EndpointSettings."""
+        deadline = time.monotonic() + WAIT_SECONDS
+        try:
+            while True:
+                with self.control.connection() as connection:
+                    if not connection.is_left or time.monotonic() >= deadline:
+                        row: tuple[Any, ...] | None = connection.execute(statement).fetchone()
+                        return row
+                    connection.close()
+        except (psycopg_pool.PoolTimeout, psycopg_pool.TooManyRequests):
+            connect(self.database, self._servers).close()
+            raise errors.VaultBusy("all connections to the database are taken") from None
 
     def counted(self) -> dict[str, Connections]:
         """How many connections there are of each kind, for figures."""
@@ -233,18 +274,19 @@ def _counted(pool: Pool) -> Connections:
     return Connections(max(0, found.get("pool_size", 0) - idle), idle, found.get("requests_waiting", 0))
 
 
-def _pool(database: Database, kind: str, connections: int) -> Pool:
+def _pool(database: Database, kind: str, connections: int, servers: Servers) -> Pool:
     return psycopg_pool.ConnectionPool(
-        connection_class=Connection,
+        connection_class=_Found,
         kwargs={
             **parameters(database, kind),
+            "servers": servers,
             "autocommit": True,
             "context": None if kind == "work" else adapters(),
             "prepare_threshold": None,
         },
         configure=_configure_pooled,
         # Stores notice a connection that broke while nobody had it, and take the next; the queue is asked rarely.
-        check=psycopg_pool.ConnectionPool.check_connection if kind == "work" else None,
+        check=_check_pooled if kind == "work" else None,
         min_size=0,
         max_size=connections,
         max_idle=_KEPT_SECONDS,

@@ -38,6 +38,7 @@ _NOT_LET_IN = (
     *("certificate", "does not support SSL", "SSL error", "does not exist"),
 )
 """What keeps a connection from being made until somebody changes something."""
+_OF_POOLER = "unsupported startup parameter"
 _ADDRESS_FIX = "look at `store` in endpoint.json, at the password file and at the certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
@@ -65,6 +66,18 @@ def is_lost(error: psycopg.Error) -> bool:
         state in ("57P01", "57P02", "57P03", "57P05", "25P03")
         or state.startswith("08")
         or (not state and isinstance(error, psycopg.OperationalError))
+    )
+
+
+def is_of_pooler(error: psycopg.Error) -> bool:
+    """Whether nobody but a pooler refuses so: PostgreSQL takes every setting that is sent when a connection is made."""
+    return _OF_POOLER in str(error)
+
+
+def pooler() -> errors.EndpointSettings:
+    return errors.EndpointSettings(
+        "the address of the database is that of a pooler, which breaks locks and loses what connections set",
+        fix="name the address of PostgreSQL itself in `store` in endpoint.json, and with --database",
     )
 
 

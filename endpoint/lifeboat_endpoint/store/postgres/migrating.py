@@ -76,11 +76,10 @@ def prepare(database: Database, *, api_role: str, worker_role: str) -> list[int]
 
 
 def check(pools: Pools) -> None:
-    """Whether the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultBusy."""
+    """Whether the tables are those of this program. Raises EndpointNewer, EndpointSettings, VaultError."""
     known = migrations()[-1].number
     try:
-        with pools.control.connection() as connection:
-            row = connection.execute(_NEWEST).fetchone()
+        row = pools.asked(_NEWEST)
     except (sql_errors.UndefinedTable, sql_errors.InsufficientPrivilege):
         raise errors.EndpointSettings("the database has no tables of an endpoint", fix=errors.PREPARE) from None
     except psycopg.Error as error:

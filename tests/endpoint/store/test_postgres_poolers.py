@@ -1,0 +1,142 @@
+"""A pooler in between is found out and named by whoever connects, in whichever mode and however it was told to be
+lenient: through it locks do not last as long as a connection, and what a connection sets does not count."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from postgres_server import PASSWORD
+from shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres import connecting, migrating
+from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+
+_SETTINGS = """[databases]
+* = host={server}
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {folder}
+listen_port = 5432
+auth_type = scram-sha-256
+auth_file = {folder}/users
+pool_mode = {mode}
+{lenient}
+logfile = {folder}/log
+"""
+_LENIENT = "ignore_startup_parameters = options"
+
+
+@dataclass(frozen=True)
+class Pooler:
+    folder: Path
+    database: SharedDatabase
+
+    def at(self, role: str = API) -> Database:
+        passfile = self.database.server.folder / "passfile"
+        return Database(f"postgresql:///{self.database.name}?host={self.folder}&passfile={passfile}", role)
+
+
+def _program() -> str:
+    found = shutil.which("pgbouncer", path=f"{os.environ['PATH']}:/usr/sbin")
+    if found is None:
+        pytest.skip("PgBouncer is not installed: apt-get install pgbouncer")
+    return found
+
+
+@contextmanager
+def pooler(database: SharedDatabase, mode: str, lenient: bool) -> Iterator[Pooler]:
+    program = _program()
+    folder = Path(tempfile.mkdtemp(prefix="pooler.", dir=database.server.folder))
+    settings = _SETTINGS.format(
+        server=database.server.folder, folder=folder, mode=mode, lenient=_LENIENT if lenient else ""
+    )
+    (folder / "settings").write_text(settings)
+    (folder / "users").write_text("".join(f'"{role}" "{PASSWORD}"\n' for role in (API, OWNER, WORKER)))
+    around: list[str] = []
+    if os.getuid() == 0:  # it refuses to be run by root
+        around = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"]
+        for path in (folder, *folder.iterdir()):
+            shutil.chown(path, "postgres")
+    process = subprocess.Popen(
+        [*around, program, str(folder / "settings")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + 30
+        while not (folder / ".s.PGSQL.5432").exists():
+            assert time.monotonic() < until and process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.05)
+        yield Pooler(folder, database)
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[SharedDatabase]:
+    with shared_database() as made:
+        yield made
+
+
+@pytest.fixture(
+    scope="module",
+    params=[("session", False), ("session", True), ("transaction", False), ("transaction", True)],
+    ids=lambda each: f"{each[0]}-{'lenient' if each[1] else 'strict'}",
+)
+def between(request: pytest.FixtureRequest, database: SharedDatabase) -> Iterator[Pooler]:
+    with pooler(database, *request.param) as made:
+        yield made
+
+
+def _lone(pools: Pools) -> None:
+    with pools.lone():
+        pass
+
+
+ASKING: dict[str, Callable[[Pools], None]] = {
+    "readiness": Pools.check,
+    "the tables": migrating.check,
+    "a lock": _lone,
+}
+
+
+@pytest.mark.parametrize("what", ASKING)
+def test_it_is_refused_and_named(between: Pooler, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "WAIT_SECONDS", 1.0)
+    pools = Pools(between.at(), connections=2)
+    with closing(pools), pytest.raises(errors.EndpointSettings, match="that of a pooler") as caught:
+        ASKING[what](pools)
+    assert "PostgreSQL itself" in (caught.value.fix or "")
+    assert PASSWORD not in f"{caught.value.message} {caught.value.fix}"
+
+
+def test_tables_are_not_made_through_it(between: Pooler, database: SharedDatabase) -> None:
+    with pytest.raises(errors.EndpointSettings, match="that of a pooler"):
+        migrating.prepare(between.at(OWNER), api_role=API, worker_role=WORKER)
+
+
+def test_one_among_several_servers_is_refused_too(between: Pooler, database: SharedDatabase) -> None:
+    hosts = f"/nonexistent,{between.folder}"
+    passfile = database.server.folder / "passfile"
+    with pytest.raises(errors.EndpointSettings, match="that of a pooler"):
+        connecting.connect(Database(f"postgresql:///{database.name}?host={hosts}&passfile={passfile}", API))
+
+
+def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
+    """Why it is refused: two that hold the same lock at the same moment."""
+    import psycopg
+
+    with pooler(database, "transaction", lenient=True) as made:
+        where = f"{made.at().address}&user={API}"
+        with psycopg.connect(where, autocommit=True) as one, psycopg.connect(where, autocommit=True) as other:
+            asked = "select pg_try_advisory_lock(4711)"
+            assert one.execute(asked).fetchone() == other.execute(asked).fetchone() == (True,)

@@ -1,0 +1,178 @@
+"""Of several servers the newest that takes writes is used, also where the former primary came back beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import pytest
+from postgres_server import PostgresServer, standby_of
+from shared_databases import API, SharedDatabase, shared_database
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.postgres import connecting, migrating, servers
+from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from lifeboat_endpoint.store.postgres.servers import each_of
+from lifeboat_endpoint.store.postgres.store import PostgresStore
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A primary and a standby, which `database` names in this order."""
+
+    first: PostgresServer
+    second: PostgresServer
+    name: str
+
+    @property
+    def database(self) -> Database:
+        return self.at(self.first, self.second)
+
+    def at(self, *places: PostgresServer) -> Database:
+        hosts = ",".join(str(each.folder) for each in places)
+        return Database(f"postgresql:///{self.name}?host={hosts}&passfile={self.first.folder}/passfile", API)
+
+    @contextmanager
+    def pools(self) -> Iterator[Pools]:
+        with closing(Pools(self.database, connections=2)) as made:
+            yield made
+
+
+def timeline_of(pools: Pools) -> int:
+    """Of the server to which the pools write: 1 of the first, 2 of the one that was promoted."""
+    row = PostgresStore(pools.control, "control", tenant=None).row("select pg_walfile_name(pg_current_wal_lsn())")
+    assert row is not None
+    return int(str(row[0])[:8], 16)
+
+
+def _connect_anew(pools: Pools) -> None:
+    with pools.lone():
+        pass
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[SharedDatabase]:
+    with shared_database() as made:
+        yield made
+
+
+@pytest.fixture
+def pair(database: SharedDatabase) -> Iterator[Pair]:
+    """The first one is up and a primary, however a test left it."""
+    with standby_of(database.server) as standby:
+        yield Pair(database.server, standby, database.name)
+    if not (database.server.folder / "data" / "postmaster.pid").exists():
+        database.server.start()
+
+
+def test_a_standby_is_passed_over(pair: Pair) -> None:
+    with closing(Pools(pair.at(pair.second, pair.first), connections=2)) as pools:
+        assert timeline_of(pools) == 1
+
+
+def test_a_process_follows_a_promotion(pair: Pair) -> None:
+    with pair.pools() as pools:
+        assert timeline_of(pools) == 1
+        pair.first.stop("immediate")
+        pair.second.promote()
+        migrating.check(pools)
+        assert timeline_of(pools) == 2
+
+
+def test_a_former_primary_that_comes_back_gets_nothing(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither from who saw the other one, nor from who begins now."""
+    monkeypatch.setattr(servers, "LOOK_EVERY", 1000.0)
+    with pair.pools() as knows:
+        assert timeline_of(knows) == 1
+        pair.first.stop("immediate")
+        pair.second.promote()
+        assert timeline_of(knows) == 2
+        pair.first.start()
+        knows.control.drain()
+        assert timeline_of(knows) == 2
+    with pair.pools() as fresh:
+        assert timeline_of(fresh) == 2
+    told = [each.getMessage() for each in caplog.records if each.name == "lifeboat.endpoint"]
+    assert told[0].startswith(f"passed over: the database at {pair.first.folder} has timeline 1, and one with 2 ")
+    assert len(told) == 2, "each process says so once"
+
+
+def test_connections_to_a_former_primary_are_left_when_the_other_one_is_seen(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The former primary was never away, so nothing broke."""
+    with pair.pools() as pools:
+        assert timeline_of(pools) == 1
+        with pools.work.connection() as connection:
+            assert connection.info.host == str(pair.first.folder)
+        pair.second.promote()
+        _connect_anew(pools)
+        assert timeline_of(pools) == 1
+        monkeypatch.setattr(servers, "LOOK_EVERY", 0.0)
+        _connect_anew(pools)
+        assert timeline_of(pools) == 2
+        with pools.work.connection() as connection:
+            assert connection.info.host == str(pair.second.folder)
+
+
+def test_a_former_primary_alone_is_refused_by_who_saw_the_other_one(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "WAIT_SECONDS", 2.0)
+    with pair.pools() as pools:
+        pair.second.promote()
+        assert timeline_of(pools) == 2
+        pair.second.stop("fast")
+        for check in (pools.check, lambda: migrating.check(pools)):
+            with pytest.raises(errors.ServerReplaced, match="timeline 1, and one with 2") as caught:
+                check()
+            assert caught.value.retryable and "pg_rewind" in (caught.value.fix or "")
+    with pair.pools() as fresh:
+        assert timeline_of(fresh) == 1
+
+
+def test_a_server_that_does_not_tell_its_timeline_is_used(database: SharedDatabase) -> None:
+    database.execute("revoke execute on function pg_control_system() from public")
+    try:
+        with database.pools() as pools:
+            pools.check()
+            migrating.check(pools)
+    finally:
+        database.execute("grant execute on function pg_control_system() to public")
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ({}, [{}]),
+        ({"host": "/a"}, [{"host": "/a"}]),
+        ({"host": "/a,/b"}, [{"host": "/a"}, {"host": "/b"}]),
+        ({"host": "/a,/b", "port": "1"}, [{"host": "/a", "port": "1"}, {"host": "/b", "port": "1"}]),
+        ({"host": "/a,/b", "port": "1,2"}, [{"host": "/a", "port": "1"}, {"host": "/b", "port": "2"}]),
+        (
+            {"host": "a,b", "hostaddr": "192.0.2.1,192.0.2.2"},
+            [{"host": "a", "hostaddr": "192.0.2.1"}, {"host": "b", "hostaddr": "192.0.2.2"}],
+        ),
+        ({"host": "/a,/b", "port": "1,2,3"}, [{"host": "/a,/b", "port": "1,2,3"}]),
+        ({"host": "/a,"}, [{"host": "/a"}, {"host": ""}]),
+    ],
+)
+def test_an_address_names_these_servers(said: dict[str, str], found: list[dict[str, str]]) -> None:
+    assert each_of(said) == found
+
+
+def test_hosts_of_the_environment_are_asked_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGHOST", "/a,/b")
+    assert each_of({"dbname": "lifeboat"}) == [
+        {"dbname": "lifeboat", "host": "/a"},
+        {"dbname": "lifeboat", "host": "/b"},
+    ]
+
+
+def test_servers_share_what_comes_where_the_address_says_so() -> None:
+    said = {"host": "a,b,c", "load_balance_hosts": "random"}
+    first = {each_of(said)[0]["host"] for _ in range(200)}
+    assert first == {"a", "b", "c"}
