@@ -232,7 +232,8 @@ def _file_checked(output: Output, path: Path) -> int:
 
 def _say_checked(output: Output, path: Path, found: Checked) -> None:
     if not found.is_whole or found.end is None:
-        output.line(f"{path} is not whole: {count_text(found.wrong, 'thing')} do not hold.")
+        what = "1 thing does" if found.wrong == 1 else f"{found.wrong} things do"
+        output.line(f"{path} is not whole: {what} not hold.")
         for problem in found.problems:
             output.line(f"  {problem}")
         return

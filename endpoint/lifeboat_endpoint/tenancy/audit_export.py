@@ -204,7 +204,7 @@ class _Checking:
         elif number > self._number + 1:
             self._gaps += 1
             if len(self._missing) < MOST_PROBLEMS:
-                self._missing.append(f"rows {self._number + 1} to {number - 1} are missing")
+                self._missing.append(_missing(self._number + 1, number - 1))
 
     def _end(self, end: End) -> None:
         before = self.found.end
@@ -215,7 +215,7 @@ class _Checking:
         ):
             self._wrong(f"the end at {end.number} is not that of the rows before")
         elif end.tenant is None and self._hash is not None and end.number > self._number:
-            self._wrong(f"rows {self._number + 1} to {end.number} are missing")
+            self._wrong(_missing(self._number + 1, end.number))
         self._number, self._hash = end.number, end.hash
         self.found.end = end
         self._is_open = False
@@ -249,3 +249,7 @@ def lines_of(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """Lines of a file by its `readline`, none of them longer than one byte more than `LONGEST`."""
     while data := read(LONGEST + 1):
         yield data
+
+
+def _missing(first: int, last: int) -> str:
+    return f"row {first} is missing" if first == last else f"rows {first} to {last} are missing"

@@ -79,8 +79,8 @@ def changed(line: bytes, **members: Any) -> bytes:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda lines: [*lines[:2], *lines[3:]], "rows 3 to 3 are missing"),
-        (lambda lines: [*lines[:4], lines[5]], "rows 5 to 5 are missing"),
+        (lambda lines: [*lines[:2], *lines[3:]], "row 3 is missing"),
+        (lambda lines: [*lines[:4], lines[5]], "row 5 is missing"),
         (
             lambda lines: [lines[0], changed(lines[1], subject="somebody"), *lines[2:]],
             "row 2 is not what its hash says",
@@ -132,7 +132,7 @@ def test_an_export_of_a_broken_chain_shows_that_it_is_broken(busy: Control, tmp_
     with contextlib.closing(sqlite3.connect(tmp_path / "control.db")) as other:
         other.execute("delete from audit where number = 3")
         other.commit()
-    assert "rows 3 to 3 are missing" in problems(exported(busy))
+    assert "row 3 is missing" in problems(exported(busy))
 
 
 def test_a_moment_is_a_place_in_the_audit(busy: Control, clock: RunningClock) -> None:
