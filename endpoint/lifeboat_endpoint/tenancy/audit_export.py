@@ -173,6 +173,8 @@ class _Checking:
         self._missing: list[str] = []
         self._gaps = 0
         self._is_open = False
+        self._since_end = 0
+        self._whose: set[str] | None = None
 
     def line(self, place: int, data: bytes) -> None:
         line = None if len(data) > LONGEST or not data.endswith(b"\n") else parsed(data)
@@ -193,6 +195,9 @@ class _Checking:
         found.first = found.first or row.number
         found.last = row.number
         found.rows += 1
+        self._since_end += 1
+        whose = {row.subject, str(row.details.get("tenant"))}
+        self._whose = whose if self._whose is None else self._whose & whose
         self._is_open = True
 
     def _follows(self, number: int, previous: bytes) -> None:
@@ -216,9 +221,18 @@ class _Checking:
             self._wrong(f"the end at {end.number} is not that of the rows before")
         elif end.tenant is None and self._hash is not None and end.number > self._number:
             self._wrong(_missing(self._number + 1, end.number))
+        self._check_rows(end)
         self._number, self._hash = end.number, end.hash
         self.found.end = end
         self._is_open = False
+
+    def _check_rows(self, end: End) -> None:
+        """There may be more than an end counts: some had been written before, by a run that was cut off."""
+        if self._since_end < end.rows:
+            self._wrong(f"{end.rows} rows were written up to number {end.number}, and {self._since_end} are there")
+        if end.tenant is not None and self._whose is not None and end.tenant not in self._whose:
+            self._wrong(f"before the end at {end.number} are rows of others than the tenant {end.tenant}")
+        self._since_end, self._whose = 0, None
 
     def finish(self) -> Checked:
         found = self.found
@@ -237,8 +251,8 @@ class _Checking:
 
 
 def check(lines: Iterable[bytes]) -> Checked:
-    """Whether an export is whole: each row what its hash says, each following from the one before, with no row missing
-    unless it is that of one tenant, and with an end. Lines have their line feed."""
+    """Whether an export is whole: each row what its hash says, each following from the one before, as many as were
+    written, all of the tenant whose they are said to be, and with an end. Lines have their line feed."""
     checking = _Checking()
     for place, data in enumerate(lines, 1):
         checking.line(place, data)

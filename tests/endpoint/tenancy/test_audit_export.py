@@ -120,6 +120,21 @@ def test_of_one_tenant_rows_are_whole_and_none_is_missed(busy: Control) -> None:
     assert problems([changed(found[0], kind="other"), found[1]]) == ["row 3 is not what its hash says"]
 
 
+def test_of_one_tenant_a_row_that_is_missing_is_found_by_their_number(busy: Control) -> None:
+    busy.record(None, "key.rotated", "0123", {"tenant": busy.tenant("two").id})
+    found = exported(busy, tenant=busy.tenant("two").id)
+    assert len(found) == 3 and audit_export.check(found).is_whole
+    for left in (found[1:], [found[0], found[2]]):
+        assert problems(left) == ["2 rows were written up to number 6, and 1 are there"]
+
+
+def test_rows_of_all_are_not_passed_off_as_those_of_one_tenant(busy: Control) -> None:
+    lines = exported(busy)
+    tenant = busy.tenant("two").id
+    left = [*lines[:2], *lines[3:5], changed(lines[5], tenant=tenant, rows=4)]
+    assert problems(left) == [f"before the end at 5 are rows of others than the tenant {tenant}"]
+
+
 def test_an_export_of_what_was_trimmed_begins_where_the_audit_does(busy: Control, clock: RunningClock) -> None:
     clock.advance(days=500)
     busy.add_tenant("new")
