@@ -36,7 +36,8 @@ SAID = "PostgreSQL with fsync, full_page_writes and synchronous_commit on"
 _SECONDS = 300
 _COUNTED = """select coalesce(sum(calls) filter (where not e), 0)::float8,
     coalesce(sum(calls) filter (where e), 0)::float8,
-    coalesce(sum(shared_blks_hit + shared_blks_read), 0)::float8, coalesce(sum(shared_blks_read), 0)::float8
+    coalesce(sum(shared_blks_hit + shared_blks_read), 0)::float8, coalesce(sum(shared_blks_read), 0)::float8,
+    coalesce(sum(wal_fpi), 0)::float8
     from (select s.*, query like '%lifeboat_control.enter(%' as e from pg_stat_statements s
     join pg_database d on d.oid = s.dbid where d.datname = current_database()
     and query !~* '^(begin|commit|rollback)') found"""
@@ -50,7 +51,8 @@ _ROWS = """select coalesce(sum(n_tup_upd + n_tup_del), 0)::float8, coalesce(sum(
 class Counts:
     """Since the cluster began: seconds of processors of all its processes; statements, those about transactions left
     out; pages that they touched, and those of them that were not in memory; transactions of the endpoint; transaction
-    ids given; bytes of WAL; rows that an update or a delete left behind, and those of them that need no vacuum."""
+    ids given; bytes of WAL, and pages that it holds whole because nobody had changed them since a checkpoint; rows that
+    an update or a delete left behind, and those of them that need no vacuum."""
 
     cpu: float
     statements: float
@@ -59,6 +61,7 @@ class Counts:
     transactions: float
     commits: float
     wal: float
+    whole: float
     dead: float
     hot: float
 
@@ -101,10 +104,10 @@ class Cluster:
     def counts(self, database: str) -> Counts:
         """Figures of rows are told late by those who wrote them: within a second."""
         with self.connected(database) as connection:
-            statements, transactions, pages, read = _one(connection, _COUNTED)
+            statements, transactions, pages, read, whole = _one(connection, _COUNTED)
             dead, hot = _one(connection, _ROWS)
             wal, taken = _one(connection, _LOGGED)
-        return Counts(self.cpu(), statements, pages, read, transactions, taken, wal, dead, hot)
+        return Counts(self.cpu(), statements, pages, read, transactions, taken, wal, whole, dead, hot)
 
     def cpu(self) -> float:
         """Seconds of a processor, of all that it started, too."""

@@ -262,3 +262,4 @@ def _cost_rows(work: str, many: Cost, few: int, one: Cost) -> Iterator[Row]:
         said = f"{work}: {'WAL' if name == 'wal' else name}"
         budget = Budget(f"<= {_FLAT:g} x", ratio, _FLAT)
         yield Row(said, f"{ours:,.0f}{unit}", beside, f"{theirs:,.0f}{unit}", f"{ratio:.2f} x", [budget])
+    yield Row(f"{work}: pages that the WAL holds whole", f"{many.counts.whole:.1f}", beside, f"{one.counts.whole:.1f}")
