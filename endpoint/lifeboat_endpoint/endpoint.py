@@ -52,6 +52,7 @@ from lifeboat_keys.errors import KeysError
 SIGNING = "signing"
 TRANSFER_KEY = "transfer_key"
 KEY_SOURCE = "key_source"
+OBJECTS = "objects"
 """Names of notes of control."""
 LOCK = "endpoint.lock"
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
@@ -264,6 +265,13 @@ class Endpoint:
             if self._signing is None:
                 self._signing = self._shared_signing_key() if self.engine.shared else self._own_signing_key()
             return self._signing
+
+    def check_key(self) -> None:
+        """Whether the key of a shared endpoint is the one that its processes share. What is away now is asked for when
+        it is needed. Raises KeyRevoked, KeySourceRefused."""
+        if self.engine.shared:
+            with contextlib.suppress(errors.VaultBusy, errors.EndpointBusy, errors.KeySourceAway):
+                self.signing_key()
 
     def _own_signing_key(self) -> EndpointKey:
         try:

@@ -10,21 +10,27 @@ from pathlib import Path
 
 import msgspec
 
-from lifeboat_alf import ids, times
+from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
 from lifeboat_endpoint import errors, settings
 from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint.endpoint import OBJECTS, Endpoint
 from lifeboat_endpoint.engines import shared_statements as sql
+from lifeboat_endpoint.engines.opening import opened
+from lifeboat_endpoint.engines.shared import UNFINISHED
 from lifeboat_endpoint.settings import FILE, Settings, SharedStore
 from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.claim import claim
+from lifeboat_endpoint.store.objects.bucket import Bucket
+from lifeboat_endpoint.store.objects.claim import claim, owner
 from lifeboat_endpoint.store.postgres import migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.tenancy import schema
 from lifeboat_endpoint.tenancy import statements as control_sql
 from lifeboat_endpoint.vault import audit
+from lifeboat_endpoint.vault.rows import json_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +56,9 @@ def prepare(
     """Make or upgrade the tables, and endpoint.json in `folder` where there is none. The key of `key_source` is made
     where there is none; another process needs the very same one.
 
-    Raises EndpointSettings for addresses that are not safe, missing roles, or a folder of another endpoint,
-    EndpointNewer, KeySourceRefused, VaultBusy and VaultUnusable for a database or an object store that does not answer.
+    Raises EndpointSettings for addresses that are not safe, missing roles, a folder of another endpoint, or a place for
+    objects that is not the endpoint's, EndpointNewer, KeySourceRefused, KeyRevoked for another key than the endpoint's,
+    VaultBusy and VaultUnusable for a database or an object store that does not answer.
     """
     files, clock = files or SystemFiles(), clock or SystemClock()
     folder = Path(os.path.realpath(folder))
@@ -61,7 +68,8 @@ def prepare(
             f"{folder} holds an endpoint of files",
             fix="name another folder, and then: lifeboat endpoint migrate --data OLD --to NEW",
         )
-    bucket = address.opened(address.checked(store.objects, store.object_options))
+    place = address.checked(store.objects, store.object_options)
+    bucket = address.opened(place)
     bucket.check()
     database = checked(store.database)
     owner = Database(database, store.owner_role)
@@ -70,14 +78,20 @@ def prepare(
     registry.make_key(key_source, outside=folder)
     wanted = known.id if known is not None else ids.new(times.to_text(clock.now()))
     with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
-        found, made = _endpoint_in(pools, wanted, clock)
-    if known is not None and known.id != found:
-        raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
-    claim(bucket, found)
+        control = PostgresStore(pools.control, "control", tenant=None)
+        found, made = _endpoint_in(control, wanted, clock)
+        if known is not None and known.id != found:
+            raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
+        _claim(bucket, str(place), found, control)
     if known is not None:
         return Prepared(found, run, made, False)
     fresh = Settings(settings.KIND, settings.VERSION, found, times.to_text(clock.now()), key_source, key_scope)
-    write_atomic(files, folder / FILE, settings.encoded(msgspec.structs.replace(fresh, store=store)))
+    fresh = msgspec.structs.replace(fresh, store=store)
+    with Endpoint(
+        folder, fresh, opened(folder, fresh, "worker", files=files, clock=clock), files=files, clock=clock
+    ) as begun:
+        begun.signing_key()
+    write_atomic(files, folder / FILE, settings.encoded(fresh))
     return Prepared(found, run, made, True)
 
 
@@ -87,15 +101,38 @@ def _known(folder: Path, files: FileOperations) -> Settings | None:
     return None
 
 
-def _endpoint_in(pools: Pools, wanted: str, clock: Clock) -> tuple[str, bool]:
+def _endpoint_in(control: MetadataStore, wanted: str, clock: Clock) -> tuple[str, bool]:
     """The id of the endpoint that the tables hold, and whether it began now."""
-    control = PostgresStore(pools.control, "control", tenant=None)
     with control.transaction():
         row = control.row(sql.ENDPOINT)
         if row is not None:
-            return str(row[0]), False
+            return _finished(str(row[0])), False
         now = times.to_text(clock.now())
         control.execute(control_sql.ADD_CONTROL, (schema.VERSION, now))
         control.execute(sql.SET_ENDPOINT, (wanted,))
         audit.append(control, clock.now(), "endpoint.create", "")
         return wanted, True
+
+
+def _finished(found: str) -> str:
+    if found.startswith(UNFINISHED):
+        raise errors.EndpointSettings(
+            "an endpoint is being moved into this database, and not all of it is there",
+            fix="lifeboat endpoint migrate --data OLD --to NEW, and then this command again",
+        )
+    return found
+
+
+def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:
+    """An endpoint has one place for its objects: what a process wrote into another one the others would miss."""
+    row = control.row(control_sql.NOTE, (OBJECTS,))
+    known = None if row is None else str(json_of(row[0]))
+    if known not in (None, place) and owner(bucket) is None:
+        raise errors.EndpointSettings(
+            f"the endpoint keeps its objects at {known}, and {place} has none of them",
+            fix="name the place that `objects` has in endpoint.json of the other processes, or copy all objects first",
+        )
+    claim(bucket, endpoint_id)
+    with control.transaction():
+        control.execute(control_sql.DROP_NOTE, (OBJECTS,))
+        control.execute(control_sql.ADD_NOTE, (OBJECTS, codec.encode(place).decode()))

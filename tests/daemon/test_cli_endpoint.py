@@ -251,3 +251,9 @@ def test_an_operator_hears_of_the_endpoint_s_data_and_what_its_place_says_helps(
     with pytest.raises(errors.VaultError) as found:
         click.command(refused).main(["--data", "/srv/lifeboat"], standalone_mode=False)
     assert found.value.title.startswith(title) and found.value.fix == fix
+
+
+def test_a_shared_endpoint_is_prepared_with_all_that_it_needs_or_not_at_all(data: Path) -> None:
+    given = ["prepare", "--database", "postgresql:///lifeboat?host=/run/postgresql"]
+    assert "--objects" in endpoint(data, *given, expect=2)["error"]["message"]
+    assert "create role" in endpoint(data, *given, "--print-roles")["sql"]

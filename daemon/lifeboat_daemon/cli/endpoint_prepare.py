@@ -48,6 +48,8 @@ def prepare(
     It connects as the owner of the tables, lifeboat_owner; the servers and workers use lifeboat_api and
     lifeboat_worker. Passwords come from libpq's password file, keys of the object store from the environment.
     """
+    if print_roles and database is not None and objects is None:
+        objects, key_source = "", ""
     store, source, scope = _wanted(session, database, objects, options, key_source, key_scope)
     if print_roles:
         _print_roles(session, store)
@@ -103,11 +105,8 @@ def _wanted(
     from lifeboat_endpoint.settings import SharedStore
 
     if database is None or objects is None or key_source is None:
-        if database is not None and objects is None:
-            objects, key_source = "", ""  # for --print-roles
-        else:
-            raise click.UsageError("--database, --objects and --key-source are needed where DIR has no endpoint.json")
-    return SharedStore(database, objects, dict(map(_pair, options))), key_source or "", key_scope or "tenant"
+        raise click.UsageError("--database, --objects and --key-source are needed where DIR has no endpoint.json")
+    return SharedStore(database, objects, dict(map(_pair, options))), key_source, key_scope or "tenant"
 
 
 def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:

@@ -131,6 +131,7 @@ def _token(session: EndpointSession, join: str | None) -> _New | None:
         if join is None and endpoint.engine.shared:
             with contextlib.suppress(VaultBusy):  # it is served once the database answers
                 endpoint.engine.control()
+                endpoint.check_key()
             return None  # who serves may not make tokens there
         named = _tenant(endpoint, join)
         if named is None:

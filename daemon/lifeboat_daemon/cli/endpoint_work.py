@@ -63,6 +63,7 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
     logs.to_standard_error()
     with session.open() as endpoint, ExitStack() as stack:
         queue = queue_of(endpoint)
+        endpoint.check_key()
         tally = _Tally(None if metrics is None else _served(queue, metrics, stack.callback))
         return _work(session, _worker(endpoint, queue, tally), once, tally)
 

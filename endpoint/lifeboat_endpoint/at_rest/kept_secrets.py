@@ -33,18 +33,28 @@ def kept(
     """The secret of a name, made when there is none; `alone` keeps two processes from making it. With `renews` another
     one takes the place of a secret that was damaged or that another key wrapped; else these raise VaultDamaged and
     KeyRevoked. Raises KeyRevoked where the source does not give its key, KeySourceRefused."""
-    with alone:
-        found = notes.get(name)
-        if isinstance(found, str):
-            try:
-                return source.unwrap(base64.b64decode(found))
-            except (KeyRevoked, VaultDamaged) as error:
-                # One that is withheld is still that of the other processes.
-                if not renews or (isinstance(error, KeyRevoked) and not error.only_this):
-                    raise
-        made = make()
-        keep(notes, source, name, made)
-        return made
+    found = _opened(notes, source, name, renews)
+    if found is None:
+        with alone:
+            found = _opened(notes, source, name, renews)
+            if found is None:
+                found = make()
+                keep(notes, source, name, found)
+    return found
+
+
+def _opened(notes: Notes, source: KeySource, name: str, renews: bool) -> bytes | None:
+    """None where there is none that counts."""
+    found = notes.get(name)
+    if not isinstance(found, str):
+        return None
+    try:
+        return source.unwrap(base64.b64decode(found))
+    except (KeyRevoked, VaultDamaged) as error:
+        # One that is withheld is still that of the other processes.
+        if not renews or (isinstance(error, KeyRevoked) and not error.only_this):
+            raise
+    return None
 
 
 def keep(notes: Notes, source: KeySource, name: str, secret: bytes) -> None:

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 KEYS = "keys"
 """A folder of the object store; each tenant has one of its own below."""
 _LOCK_SECONDS = 30.0
-_MOVED = (
-    "where it was given another one since: lifeboat endpoint rotate-key TENANT --key-source SOURCE --data DIR"
-)
+_MOVED = "where it was given another one since: lifeboat endpoint rotate-key TENANT --key-source SOURCE --data DIR"
 _TIME, _DIGEST, _RANDOM = 16, 64, 16
 """Hexadecimal digits of which the last part of a name consists: microseconds since 1970, SHA-256, and at random."""
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.endpoint import SIGNING
+from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
 from lifeboat_endpoint.migration import tables
@@ -22,7 +22,7 @@ MARK = "carried "
 """How notes begin that say what was carried since when."""
 _MARKS = f"select name, value from note where name like '{MARK}%'"
 _DROP_MARKS = f"delete from note where name like '{MARK}%'"
-_OWN = f"name like '{MARK}%' or name = '{SIGNING}'"
+_OWN = f"name like '{MARK}%' or name in ('{SIGNING}', '{OBJECTS}')"
 """Notes that only the target has."""
 _NOTES = f"select name, value from note where not ({_OWN})"
 _DROP_NOTES = f"delete from note where not ({_OWN})"

@@ -16,7 +16,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint import errors, settings
 from lifeboat_endpoint.at_rest import kept_secrets
 from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.endpoint import SIGNING
+from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
 from lifeboat_endpoint.engines.shared import UNFINISHED, SharedEngine
 from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
 from lifeboat_endpoint.settings import FILE, Settings, SharedStore
@@ -31,7 +31,7 @@ from lifeboat_keys.endpoint_key import EndpointKey
 
 TLS = "tls"
 PREPARE = "lifeboat endpoint prepare --data NEW --database ADDRESS --objects URL"
-_NOTHING = ("delete from note", "delete from audit")
+_NOTHING = (f"delete from note where name <> '{OBJECTS}'", "delete from audit")
 
 
 class Target:

@@ -25,7 +25,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import operations
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
-from lifeboat_endpoint.errors import KeySourceAway, KeySourceRefused, VaultBusy
+from lifeboat_endpoint.errors import EndpointBusy, KeySourceAway, KeySourceRefused, VaultBusy
 from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
@@ -59,7 +59,7 @@ def make_app(
     Raises as `Endpoint.open`."""
     endpoint = Endpoint.open(folder, role="api")
     # Whoever asks for the version waits for no disk; a database that is away now is there later.
-    with contextlib.suppress(VaultBusy, KeySourceAway):
+    with contextlib.suppress(VaultBusy, EndpointBusy, KeySourceAway):
         endpoint.signing_key()
     found = tuple(table.routes() if routes is None else routes)
     metrics = Metrics()

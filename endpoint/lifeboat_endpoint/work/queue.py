@@ -165,6 +165,11 @@ class Queue:
         with self._transaction() as cursor:
             _check(cursor.execute(sql.RELEASE, _held(job)).rowcount, job)
 
+    def put_off(self, job: Job, wait: timedelta) -> None:
+        """It cannot be done now, which is nobody's failure: it waits. Raises LeaseLost."""
+        with self._transaction() as cursor:
+            _check(cursor.execute(sql.PUT_OFF, {**_held(job), "wait": wait}).rowcount, job)
+
     # Looking after it -------------------------------------------------------------------------------------------
 
     def jobs(self, limit: int = 1000) -> list[JobRow]:

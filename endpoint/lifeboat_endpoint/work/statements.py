@@ -47,6 +47,9 @@ FINISH_AND_WAIT = f"""update lifeboat_work.job set state = 'waiting', attempts =
         changed_at = clock_timestamp(), due_at = again_at, turn = again_at, again_at = null where {_HELD}"""
 RELEASE = f"""update lifeboat_work.job set state = 'waiting', attempts = attempts - 1, worker = '',
         changed_at = clock_timestamp(), due_at = clock_timestamp() where {_HELD}"""
+PUT_OFF = f"""update lifeboat_work.job set state = 'waiting', attempts = 0, worker = '', error = '', again_at = null,
+        changed_at = clock_timestamp(), due_at = clock_timestamp() + %(wait)s, turn = clock_timestamp() + %(wait)s
+    where {_HELD}"""
 FAIL = f"""update lifeboat_work.job set state = 'waiting', error = %(error)s, worker = '',
         changed_at = clock_timestamp(), due_at = clock_timestamp() + %(wait)s, turn = clock_timestamp() + %(wait)s
     where {_HELD}"""

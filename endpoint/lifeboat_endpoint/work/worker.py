@@ -33,6 +33,8 @@ Result = Literal["done", "failed", "dead", "released", "revoked", "lost", "left"
 _LOOK = 0.2
 """Seconds between two looks at a job that runs."""
 _LONGEST_PAUSE = 30.0
+_REVOKED = timedelta(hours=1)
+"""After so long it is looked whether a key that was taken away was given back."""
 
 
 class Stopped(Exception):
@@ -234,7 +236,10 @@ class _Running(threading.Thread):
             queue.release(job)
             return "released"
         if isinstance(self._error, KeyRevoked):
-            queue.finish(job)
+            if job.kind in planning.OF_TENANTS:
+                queue.finish(job)
+            else:  # nobody asks for it again when the key is given back
+                queue.put_off(job, _REVOKED)
             return "revoked"
         if self._error is None and not self._problems:
             queue.finish(job)

@@ -84,7 +84,7 @@ def test_a_newer_program_runs_what_is_new(empty: SharedDatabase, monkeypatch: py
     with empty.pools() as pools:
         with pytest.raises(errors.EndpointSettings) as caught:
             migrating.check(pools)
-        assert caught.value.fix == migrating.PREPARE
+        assert caught.value.fix == errors.PREPARE
         assert prepare(empty) == [number]
         migrating.check(pools)
 
@@ -109,6 +109,30 @@ def test_a_file_that_fails_leaves_nothing(empty: SharedDatabase, monkeypatch: py
     assert prepare(empty) == []
 
 
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "create schema lifeboat_vault; create table lifeboat_vault.mine(a int)",
+        "create schema lifeboat_control; create table lifeboat_control.migration(number int); "
+        "grant usage on schema lifeboat_control to lifeboat_owner; "
+        "grant select on lifeboat_control.migration to lifeboat_owner",
+    ],
+)
+def test_what_somebody_else_has_under_these_names_stays(empty: SharedDatabase, foreign: str) -> None:
+    empty.execute(foreign)
+    with pytest.raises(errors.EndpointSettings, match="something else") as caught:
+        prepare(empty)
+    assert "createdb" in str(caught.value.fix)
+    assert empty.execute("select 1 from pg_namespace where nspname = 'lifeboat_tenant'") == []
+
+
+def test_an_owner_who_may_make_nothing_is_told_who_gives_the_right(empty: SharedDatabase) -> None:
+    empty.execute(f'revoke create on database "{empty.name}" from {OWNER}')
+    with pytest.raises(errors.EndpointSettings, match="may not make the tables") as caught:
+        prepare(empty)
+    assert "--print-roles" in str(caught.value.fix)
+
+
 def test_a_file_that_was_changed_after_it_was_run_is_refused(
     empty: SharedDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,7 +153,7 @@ def test_two_that_prepare_at_once_run_every_file_once(empty: SharedDatabase) -> 
 def test_a_database_without_tables_says_what_makes_them(empty: SharedDatabase) -> None:
     with empty.pools() as pools, pytest.raises(errors.EndpointSettings) as caught:
         migrating.check(pools)
-    assert caught.value.fix == migrating.PREPARE
+    assert caught.value.fix == errors.PREPARE
 
 
 def test_roles_that_are_missing_or_may_too_much_are_refused(empty: SharedDatabase) -> None:

@@ -18,6 +18,7 @@ from cli_client import Json, run
 from work_queues import LEASE, QueueServer, queue, queue_server
 
 from lifeboat_daemon.cli import program
+from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
@@ -47,16 +48,19 @@ def data(server: QueueServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     folder = tmp_path / "data"
     folder.mkdir(mode=0o700)
     store = {"database": server.database.address, "objects": "s3://bucket/prefix", "object_options": NOWHERE}
+    source = f"file:{tmp_path / 'endpoint.key'}"
     document = {
         "kind": "lifeboat endpoint",
         "version": 1,
         "id": ID,
         "created_at": "2026-11-23T00:00:00.000Z",
-        "key_source": f"file:{tmp_path / 'endpoint.key'}",
+        "key_source": source,
         "key_scope": "tenant",
         "store": store,
     }
     (folder / "endpoint.json").write_text(json.dumps(document))
+    server.database.execute("delete from lifeboat_control.note")
+    registry.make_key(source, outside=folder)
     return folder
 
 
@@ -88,6 +92,15 @@ def test_once_does_what_is_due_and_tells_what_became_of_it(data: Path, queue: Qu
     assert done == {"done": len(OF_THE_ENDPOINT), "failed": 1}
     assert [row.kind for row in queue.jobs()] == ["sweep"]
     assert endpoint(data, "work", "--once")["jobs"] == {}
+
+
+def test_a_worker_with_another_key_does_not_begin(data: Path, queue: Queue, tmp_path: Path) -> None:
+    """It would take jobs and find that nothing can be read."""
+    endpoint(data, "work", "--once", expect=1)
+    queue.add("apply_purge", tenant="gone")
+    (tmp_path / "endpoint.key").write_text("11" * 32)
+    assert endpoint(data, "work", "--once", expect=1)["error"]["code"] == "key_revoked"
+    assert [row.kind for row in queue.jobs() if row.state == "waiting" and not row.attempts] == ["apply_purge"]
 
 
 def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: Queue, server: QueueServer) -> None:

@@ -169,6 +169,26 @@ def test_where_a_key_was_taken_away_nothing_is_left_to_do(endpoint: Endpoint, qu
     assert queue.jobs() == []
 
 
+@pytest.mark.parametrize("kind", ["shred", "reencrypt"])
+def test_what_was_asked_for_once_waits_until_the_key_is_given_back(
+    endpoint: Endpoint, queue: Queue, server: QueueServer, kind: str
+) -> None:
+    answers: list[list[str] | KeyRevoked] = [KeyRevoked("the key was taken away"), []]
+
+    def handler(work: object, job: object) -> list[str]:
+        answer = answers.pop(0)
+        if isinstance(answer, KeyRevoked):
+            raise answer
+        return answer
+
+    queue.add(kind, tenant="a")
+    worker = worker_of(endpoint, queue, {kind: handler})
+    assert worker.round() == "revoked" and worker.round() is None
+    assert (only(queue.jobs()).state, only(queue.jobs()).attempts) == ("waiting", 0)
+    server.pass_time(3700)
+    assert worker.round() == "done" and queue.jobs() == []
+
+
 def test_a_text_that_no_database_takes_is_kept_without_what_it_does_not_take(endpoint: Endpoint, queue: Queue) -> None:
     assert round_of(endpoint, queue, lambda work, job: ["a\0b"]) == "failed"
     assert only(queue.jobs()).error == "ab"

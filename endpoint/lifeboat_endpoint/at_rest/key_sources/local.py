@@ -47,7 +47,9 @@ class LocalKey:
         key = self._key()
         if not wrapped.startswith(_mark(key)):
             told = f"{self._spec} holds another key than the one that protects the data"
-            raise KeyRevoked(told, only_this=True)
+            raise KeyRevoked(
+                told, only_this=True, fix="put the key there that the other processes of the endpoint have"
+            )
         nonce, sealed = wrapped[_MARK : _MARK + _NONCE], wrapped[_MARK + _NONCE :]
         try:
             return _decrypt(sealed, _mark(key), nonce, key)

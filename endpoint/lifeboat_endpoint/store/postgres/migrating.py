@@ -21,6 +21,9 @@ _ADD = """insert into lifeboat_control.migration(number, name, sha256, api_role,
 _HAS_TABLES = "select to_regclass('lifeboat_control.migration') is not null"
 _ROLES = "select rolname, rolsuper or rolbypassrls from pg_roles where rolname = any(%s)"
 
+_OF_OTHERS = (sql_errors.DuplicateSchema, sql_errors.DuplicateTable, sql_errors.UndefinedColumn)
+"""What goes wrong where somebody else has used the names."""
+
 _MACROS = {
     "{tenant}": "nullif(current_setting('lifeboat.tenant', true), '')",
     "{agent}": "nullif(current_setting('lifeboat.agent', true), '')",
@@ -56,8 +59,8 @@ def prepare(database: Database, *, api_role: str, worker_role: str) -> list[int]
     """Make the tables or bring them up to date; the numbers that were run, none when there was nothing to do. One
     process at a time; each file in a transaction of its own. `database.role` owns them.
 
-    Raises EndpointNewer, EndpointSettings (roles that are missing or may do too much, tables made for other roles, a
-    file that was changed after it was run), VaultBusy, VaultUnusable.
+    Raises EndpointNewer, EndpointSettings (roles that are missing or may do too much or too little, tables made for
+    other roles or by somebody else, a file that was changed after it was run), VaultBusy, VaultUnusable.
     """
     connection = connect(database)
     try:
@@ -69,6 +72,12 @@ def prepare(database: Database, *, api_role: str, worker_role: str) -> list[int]
         for migration in missing:
             _run(connection, migration, roles)
         return [migration.number for migration in missing]
+    except sql_errors.InsufficientPrivilege as error:
+        told = f"{database.role} may not make the tables: {error.diag.message_primary}"
+        raise errors.EndpointSettings(told, fix=_PRINT_ROLES) from None
+    except _OF_OTHERS as error:
+        told = f"the database holds something else where the tables belong: {error.diag.message_primary}"
+        raise errors.EndpointSettings(told, fix="name a database of its own: createdb --encoding UTF8 NAME") from None
     except psycopg.Error as error:
         raise failures.translated(error) from None
     finally:

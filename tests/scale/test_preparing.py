@@ -1,0 +1,92 @@
+"""`endpoint prepare` where something is not as it should be: an endpoint has one place for its objects and one key, and
+a process that would have others does not begin."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from shared_endpoint import SharedEndpoint
+
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.preparing import Prepared, prepare
+from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.store.objects.bucket import MARKER
+
+pytestmark = pytest.mark.scale
+Beginning = Callable[..., Prepared]
+_NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def store(shared: SharedEndpoint) -> SharedStore:
+    """An empty database, and an empty place for objects."""
+    name = f"prepared-{next(_NUMBERS)}"
+    shared.database.make(name)
+    return replace(shared.store, database=shared.database.address(name), objects=shared.objects.url())
+
+
+@pytest.fixture
+def begin(store: SharedStore, tmp_path: Path) -> Beginning:
+    """Prepares a folder of a name; with another key, or another place for objects."""
+
+    def begun(folder: str, *, key: str = "key", objects: str | None = None) -> Prepared:
+        wanted = store if objects is None else replace(store, objects=objects)
+        return prepare(tmp_path / folder, wanted, key_source=f"file:{tmp_path / f'{key}.key'}")
+
+    return begun
+
+
+def test_another_place_for_objects_is_refused(begin: Beginning, shared: SharedEndpoint, tmp_path: Path) -> None:
+    begin("one")
+    with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
+        begin("two", objects=shared.objects.url())
+    assert not (tmp_path / "two" / "endpoint.json").exists()
+    assert begin("two").joined
+
+
+def test_a_place_to_which_all_objects_were_copied_is_taken(
+    begin: Beginning, shared: SharedEndpoint, store: SharedStore
+) -> None:
+    begin("one")
+    copied = shared.objects.url()
+    before, after = (address.opened(address.checked(url, store.object_options)) for url in (store.objects, copied))
+    after.put(MARKER, before.get(MARKER))
+    assert begin("two", objects=copied).joined
+
+
+def test_a_place_of_another_endpoint_is_refused_and_another_one_taken_instead(
+    begin: Beginning, shared: SharedEndpoint
+) -> None:
+    with pytest.raises(errors.EndpointSettings, match="another endpoint"):
+        begin("one", objects=shared.store.objects)
+    assert begin("one").joined
+
+
+def test_another_key_is_refused_before_anything_is_sealed_under_it(begin: Beginning, tmp_path: Path) -> None:
+    begin("one")
+    with pytest.raises(errors.KeyRevoked, match="another key"):
+        begin("two", key="other")
+    assert not (tmp_path / "two" / "endpoint.json").exists()
+
+
+def test_a_process_whose_key_became_another_one_says_so(begin: Beginning, tmp_path: Path) -> None:
+    begin("one")
+    (tmp_path / "key.key").write_text("11" * 32)
+    with Endpoint.open(tmp_path / "one") as endpoint, pytest.raises(errors.KeyRevoked, match="another key"):
+        endpoint.check_key()
+
+
+def test_a_database_into_which_an_endpoint_is_being_moved_is_joined_by_nobody(
+    begin: Beginning, shared: SharedEndpoint, store: SharedStore
+) -> None:
+    begin("one")
+    name = store.database.partition("?")[0].rpartition("/")[2]
+    shared.database.run("update lifeboat_control.control set endpoint = 'unfinished:' || endpoint", name=name)
+    with pytest.raises(errors.EndpointSettings, match="is being moved"):
+        begin("two")
