@@ -45,7 +45,7 @@ def test_whenever_daemon_or_worker_are_killed_everything_holds(tmp_path: Path, b
     always(ada.context, ada.agent, ada.trees)
     print(f"batch {batch}: {dict(ends)}, {writer.edits} edits, sequence {ada.head}")
     assert writer.edits > 20 * ROUNDS
-    assert ends["daemon at its step"] > ROUNDS / 6 and ends["worker at its step"] > ROUNDS / 6
+    assert min(ends["daemon at its step"], ends["worker at its step"]) > ROUNDS / 10
 
 
 def one_round(ada: Harbour, chance: random.Random, number: int) -> str:
