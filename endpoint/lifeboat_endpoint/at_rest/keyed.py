@@ -84,7 +84,8 @@ class KeyedSealer:
         return self._header + nonce + _encrypt(data, self._binding(kind), nonce, self._lend().content)
 
     def open(self, kind: str, sealed: bytes) -> bytes:
-        """Raises OtherDataKey, VaultDamaged, KeyRevoked."""
+        """Raises OtherDataKey, also when the key of this one was destroyed since, VaultDamaged, KeyRevoked."""
+        self._check_header(kind, sealed)
         return self._opened(kind, sealed, self._lend().content)
 
     def token(self, kind: str, text: str) -> str:
@@ -99,11 +100,15 @@ class KeyedSealer:
             sealed = base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))
         except (binascii.Error, ValueError):
             raise _damaged(kind) from None
+        self._check_header(kind, sealed)
         return _unpadded(self._opened(kind, sealed, self._lend().tokens)).decode()
 
-    def _opened(self, kind: str, sealed: bytes, key: bytes) -> bytes:
+    def _check_header(self, kind: str, sealed: bytes) -> None:
+        """Before the key is asked for: what was sealed anew is told from what nobody opens any more."""
         if not sealed.startswith(self._header):
             raise self._not_ours(kind, sealed)
+
+    def _opened(self, kind: str, sealed: bytes, key: bytes) -> bytes:
         try:
             nonce = sealed[HEADER_BYTES : HEADER_BYTES + NONCE_BYTES]
             return _decrypt(sealed[HEADER_BYTES + NONCE_BYTES :], self._binding(kind), nonce, key)

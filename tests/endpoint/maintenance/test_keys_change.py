@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, CANARY, OTHER, files_holding, new_endpoint, tenant_folder, with_history
+from keeping import AGENT, CANARY, OTHER, RunningClock, files_holding, new_endpoint, tenant_folder, with_history
 from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
@@ -69,6 +69,20 @@ def test_a_server_that_runs_meanwhile_goes_on_reading_and_writing(tmp_path: Path
             assert [one.name for one in server.space(tenant.id).agents()] == ["Juniper"]
             server.space(tenant.id).raise_epoch(AGENT, 1)
         assert prove(endpoint, [tenant]).findings == []
+
+
+@pytest.mark.parametrize("minutes", [0, 60], ids=["soon", "after-the-old-key-was-let-go-of"])
+def test_a_vault_that_was_open_meanwhile_is_opened_under_its_new_key(tmp_path: Path, minutes: int) -> None:
+    clock = RunningClock()
+    with new_endpoint(tmp_path, clock=clock) as endpoint:
+        tenant = endpoint.add_tenant("home")
+        with_history(endpoint, tenant)
+        with Endpoint.open(endpoint.folder, clock=clock) as server:
+            assert read_note(server, tenant) is not None
+            new_keys(endpoint, tenant)
+            assert compact(endpoint, tenant).problems == []
+            clock.advance(minutes=minutes)
+            assert read_note(server, tenant) == CANARY + b"- hour 0\n"
 
 
 def test_where_one_agent_cannot_be_sealed_anew_the_old_key_stays(tmp_path: Path) -> None:
