@@ -12,6 +12,7 @@ from keeping import AGENT, OTHER, with_history
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.endpoint_tenants import keeping
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 
@@ -257,3 +258,8 @@ def test_a_shared_endpoint_is_prepared_with_all_that_it_needs_or_not_at_all(data
     given = ["prepare", "--database", "postgresql:///lifeboat?host=/run/postgresql"]
     assert "--objects" in endpoint(data, *given, expect=2)["error"]["message"]
     assert "create role" in endpoint(data, *given, "--print-roles")["sql"]
+
+
+def test_nobody_is_told_to_copy_a_key_that_never_leaves_its_service() -> None:
+    assert keeping("file:/etc/lifeboat.key") == keeping("env:KEY") == "keep a copy of that key elsewhere"
+    assert "copy" not in keeping("aws-kms:alias/lifeboat") + keeping("transit:https://vault.example.com/transit/keys/a")

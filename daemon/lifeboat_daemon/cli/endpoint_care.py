@@ -142,9 +142,8 @@ def _say_proof(session: EndpointSession, proof: Proof) -> None:
     if proof.ok:
         session.output.line(f"All of it is whole: {looked}, {read}.")
         return
-    session.output.line(
-        f"{count_text(len(proof.findings), 'thing is', 'things are')} not as they should be: {looked}, {read}."
-    )
+    wrong = count_text(len(proof.findings), "thing is not as it", "things are not as they")
+    session.output.line(f"{wrong} should be: {looked}, {read}.")
     for found in proof.findings:
         where = " ".join(part for part in (found.tenant, found.agent, found.subject) if part)
         session.output.line(f"  {where}: {found.message}" if where else f"  {found.message}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.endpoint_tenants import KEY_SOURCE
+from lifeboat_daemon.cli.endpoint_tenants import KEY_SOURCE, keeping
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.words import argument, count_text
 
@@ -43,7 +43,7 @@ def rotate_key(session: EndpointSession, tenant: str | None, key_source: str | N
     def text() -> None:
         session.output.line(f"{count_text(len(rotated), 'tenant has a new data key', 'tenants have new data keys')}.")
         if key_source is not None:
-            session.output.line(f"They are protected by {key_source}: keep a copy of that key elsewhere.")
+            session.output.line(f"They are protected by {key_source}: {keeping(key_source)}.")
         if has_workers:
             session.output.line("Workers encrypt anew what is kept, and destroy the old keys.")
         else:

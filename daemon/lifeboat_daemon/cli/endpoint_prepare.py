@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_daemon.cli.endpoint_tenants import keeping
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.words import count_text
 
@@ -64,7 +65,7 @@ def prepare(
             session.output.line("There is an endpoint in the database now.")
         if done.joined:
             session.output.line(f"{session.data} belongs to the endpoint {done.id}.")
-            session.output.line(f"Its data is protected by {source}: keep a copy of that key elsewhere.")
+            session.output.line(f"Its data is protected by {source}: {keeping(source)}.")
         ran = count_text(len(done.migrations), "step")
         session.output.line(f"The tables were brought up to this program: {ran}." if done.migrations else _UP_TO_DATE)
         session.output.verbatim(f"Next: {session.command('tenant add NAME')}")

@@ -25,6 +25,17 @@ KEY_SOURCE = click.option(
 )
 
 
+_AT_HAND = ("file:", "keyring:", "env:")
+"""Sources whose key can be copied."""
+
+
+def keeping(source: str) -> str:
+    """What to do so that the key of a source is not lost."""
+    if source.startswith(_AT_HAND):
+        return "keep a copy of that key elsewhere"
+    return "whoever deletes that key there deletes the data"
+
+
 @click.group()
 def tenant() -> None:
     """Tenants: whose agents are kept. None of them sees anything of another."""
@@ -74,7 +85,7 @@ def add(session: EndpointSession, name: str, key_source: str | None, key_scope: 
         if is_new:
             session.output.line(f"There is an endpoint in {session.data} now.")
         if is_new or own_source:
-            session.output.line(f"Its data is protected by {source}: keep a copy of that key elsewhere.")
+            session.output.line(f"Its data is protected by {source}: {keeping(source)}.")
         session.output.line(f"The token of {made.name}, which is not shown again:")
         session.output.verbatim(f"  {secret}")
         if joined is None:

@@ -23,7 +23,8 @@ def as_remote() -> Iterator[None]:
     except (errors.EndpointMoving, errors.EndpointMoved) as error:
         raise errors.RemoteBusy(error.message, retry_after=_LATER) from error
     except errors.VaultBusy as error:
-        raise errors.RemoteBusy("another request is writing this agent", retry_after=_SOON) from error
+        said = "the endpoint is busy with this agent, or does not reach its data right now"
+        raise errors.RemoteBusy(said, retry_after=_SOON) from error
     except errors.UnknownSequence as error:
         raise errors.UnknownThere(error.message) from error
     except errors.OtherDataKey as error:
@@ -31,7 +32,7 @@ def as_remote() -> Iterator[None]:
     except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer) as error:
         raise errors.RemoteDamaged("what the endpoint keeps of this agent cannot be read") from error
     except errors.VaultUnusable as error:
-        raise errors.RemoteBusy("the endpoint cannot use its disk", retry_after=_LATER) from error
+        raise errors.RemoteBusy("the endpoint cannot use the place of its data", retry_after=_LATER) from error
     except errors.DraftInvalid as error:
         raise errors.RemoteRefused(error.message) from error
 
