@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from endpoint_purges import machine_in, pushed, record_of, redaction_of
+from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from shared_endpoint import Joined, SharedEndpoint, until
 
 from lifeboat_alf.seams import steps
@@ -84,13 +84,15 @@ def test_a_purge_that_ended_between_its_keys_is_finished_when_it_is_looked_at_ag
     assert prove(shared.endpoint, [keyed.tenant]).ok
 
 
+@pytest.mark.parametrize("whole", [False, True], ids=["a record", "a whole agent"])
 def test_where_all_agents_share_a_key_a_worker_replaces_it_for_all(
-    shared: SharedEndpoint, tenant: Joined, tmp_path: Path
+    whole: bool, shared: SharedEndpoint, tenant: Joined, tmp_path: Path
 ) -> None:
     space, machine = agent_of(shared, tenant, tmp_path)
     keys = shared.endpoint.keys(tenant.tenant.id)
     before = keys.ids()
-    space.redact(machine.agent_id, redaction_of(machine, record_of(machine, 1)).to_json(), confirmed=True)
+    redaction = erasing(machine) if whole else redaction_of(machine, record_of(machine, 1))
+    space.redact(machine.agent_id, redaction.to_json(), confirmed=True)
     asked = "update lifeboat_work.job set due_at = now() where tenant = $$%s$$ and kind = $$shred$$ returning kind"
     assert shared.database.run(asked % tenant.tenant.id, name="lifeboat") == [("shred",)]
     until("the older keys are gone", lambda: not set(before) & set(keys.ids()))
