@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -290,13 +290,15 @@ def new_folder(folder: Path, name: str, store: SharedStore, key_scope: str = "te
 
 
 @contextlib.contextmanager
-def running(*, purge_hours: int = 0) -> Iterator[SharedEndpoint]:
-    """All of it, ended with everything that was written."""
+def running(
+    *, purge_hours: int = 0, on: Callable[[], contextlib.AbstractContextManager[Database]] = database
+) -> Iterator[SharedEndpoint]:
+    """All of it, ended with everything that was written. `on`: what makes its database."""
     folder = Path(tempfile.mkdtemp(prefix="shared-endpoint."))
     try:
         with contextlib.ExitStack() as stack:
             objects = swift_server.shared()
-            found = stack.enter_context(database())
+            found = stack.enter_context(on())
             balancer = stack.enter_context(balancing())
             faults = stack.enter_context(object_faults.in_front_of(objects.address))
             options = {**objects.options(faults.address), "timeout": str(OBJECT_SECONDS)}

@@ -166,6 +166,16 @@ def test_a_server_with_another_name_is_told_nothing(network: Network) -> None:
         network.check(network.address(host="other.example.com"))
 
 
+def test_of_several_servers_the_one_that_proves_its_name_is_used(network: Network) -> None:
+    port = str(network.port)
+    several = network.address(host="other.example.com,localhost").replace(
+        "hostaddr=127.0.0.1", "hostaddr=127.0.0.1,::1"
+    )
+    with pytest.raises(errors.VaultBusy):
+        network.check(several)  # nobody listens at the second address
+    network.check(several.replace(",::1", ",127.0.0.1").replace(f"port={port}", f"port={port},{port}"))
+
+
 def test_a_server_of_another_authority_is_told_nothing(network: Network) -> None:
     with pytest.raises(errors.VaultUnusable, match="does not let us in"):
         network.check(network.address(authority="other.pem"))

@@ -4,9 +4,13 @@ lenient: through it locks do not last as long as a connection, and what a connec
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import socket
+import socketserver
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -140,3 +144,39 @@ def test_locks_do_break_behind_one(database: SharedDatabase) -> None:
         with psycopg.connect(where, autocommit=True) as one, psycopg.connect(where, autocommit=True) as other:
             asked = "select pg_try_advisory_lock(4711)"
             assert one.execute(asked).fetchone() == other.execute(asked).fetchone() == (True,)
+
+
+def test_what_passes_connections_on_as_they_are_is_none(database: SharedDatabase) -> None:
+    """As a load balancer for TCP does."""
+    with relay(database) as place, closing(Pools(place, connections=2)) as pools:
+        migrating.check(pools)
+
+
+@contextmanager
+def relay(database: SharedDatabase) -> Iterator[Database]:
+    target = f"{database.server.folder}/.s.PGSQL.5432"
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.socket(socket.AF_UNIX) as there:
+                there.connect(target)
+                ends = {self.request: there, there: self.request}
+                while True:
+                    for each in select.select(list(ends), [], [], 30)[0]:
+                        data = each.recv(65536)
+                        if not data:
+                            return
+                        ends[each].sendall(data)
+
+    with tempfile.TemporaryDirectory(prefix="relay.") as folder:
+        server = socketserver.ThreadingUnixStreamServer(f"{folder}/.s.PGSQL.5432", Handler)
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            passfile = database.server.folder / "passfile"
+            yield Database(f"postgresql:///{database.name}?host={folder}&passfile={passfile}", API)
+        finally:
+            server.shutdown()
+            thread.join(10)
+            server.server_close()

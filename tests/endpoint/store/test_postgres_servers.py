@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer, standby_of
@@ -109,6 +113,7 @@ def test_connections_to_a_former_primary_are_left_when_the_other_one_is_seen(
         with pools.work.connection() as connection:
             assert connection.info.host == str(pair.first.folder)
         pair.second.promote()
+        monkeypatch.setattr(servers, "LOOK_EVERY", 1000.0)
         _connect_anew(pools)
         assert timeline_of(pools) == 1
         monkeypatch.setattr(servers, "LOOK_EVERY", 0.0)
@@ -142,6 +147,33 @@ def test_a_server_that_does_not_tell_its_timeline_is_used(database: SharedDataba
             migrating.check(pools)
     finally:
         database.execute("grant execute on function pg_control_system() to public")
+
+
+def test_a_server_that_lets_wait_in_vain_is_asked_last_and_only_in_need(database: SharedDatabase) -> None:
+    """It takes connections and says nothing, as one whose machine hangs."""
+    with silent_server() as hangs:
+        place = Database(
+            f"postgresql:///{database.name}?host={hangs},{database.server.folder}&connect_timeout=2"
+            f"&passfile={database.server.folder}/passfile",
+            API,
+        )
+        with closing(Pools(place, connections=2)) as pools:
+            took = [_seconds(pools) for _ in range(4)]
+    assert took[0] >= 2 and max(took[1:]) < 1.5, took
+
+
+def _seconds(pools: Pools) -> float:
+    began = time.monotonic()
+    _connect_anew(pools)
+    return time.monotonic() - began
+
+
+@contextmanager
+def silent_server() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="silent.") as folder, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"{folder}/.s.PGSQL.5432")
+        listening.listen()
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,13 @@ from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
 from lifeboat_endpoint.store.postgres.wire import Connection
 
 ANSWER_SECONDS = 5.0
-LOOK_EVERY = 60.0
+LOOK_EVERY = 5.0
 """Seconds after which a new connection looks at all servers again, and not only until one is found."""
 LOOK_SECONDS = 2
 """How long another server is waited for where one is found already."""
+SLOW_SECONDS = 1.0
+SLOW_FOR = 60.0
+"""Who let somebody wait in vain for longer than the one is asked last for as long as the other, and only in need."""
 
 _LOG = logging.getLogger("lifeboat.endpoint")
 _VARIABLES = {"host": "PGHOST", "hostaddr": "PGHOSTADDR", "port": "PGPORT"}
@@ -52,6 +55,7 @@ class Servers:
         self._guard = threading.Lock()
         self._newest: dict[str, int] = {}
         self._looked_at = float("-inf")
+        self._slow_until: dict[tuple[str, ...], float] = {}
         self._said: set[str] = set()
 
     def connect(self, make: Callable[..., Connection], parameters: Mapping[str, Any]) -> Answer:
@@ -61,19 +65,21 @@ class Servers:
         Raises psycopg.Error where none lets us in, EndpointSettings for a pooler, ServerReplaced where only such a
         server is there.
         """
-        each = each_of(parameters)
+        each = sorted(each_of(parameters), key=self._is_slow)
         looks = len(each) > 1 and self._is_time()
         best: Answer | None = None
         failed: list[Exception] = []
         try:
             for one in each:
+                if best is not None and (not looks or self._is_slow(one)):
+                    break
                 limit = {} if best is None else {"connect_timeout": LOOK_SECONDS}
+                began = time.monotonic()
                 try:
                     best = self._better(best, asked(make, {**one, **limit}))
                 except (psycopg.Error, errors.ServerReplaced) as error:
                     failed.append(error)
-                if best is not None and not looks:
-                    break
+                    self._note_slow(one, time.monotonic() - began)
         except BaseException:
             if best is not None:
                 best.connection.close()
@@ -93,6 +99,13 @@ class Servers:
                 return False
             self._looked_at = now
             return True
+
+    def _is_slow(self, one: Mapping[str, Any]) -> bool:
+        return time.monotonic() < self._slow_until.get(_place(one), 0.0)
+
+    def _note_slow(self, one: Mapping[str, Any], seconds: float) -> None:
+        if seconds > SLOW_SECONDS:
+            self._slow_until[_place(one)] = time.monotonic() + SLOW_FOR
 
     def _better(self, best: Answer | None, found: Answer) -> Answer:
         """The connection to the other one is closed. Raises ServerReplaced for one that is behind, with none before."""
@@ -174,6 +187,10 @@ def each_of(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     if parameters.get("load_balance_hosts") == "random":
         random.shuffle(each)
     return each
+
+
+def _place(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(one.get(name)) for name in _VARIABLES)
 
 
 def _worst(failed: list[Exception]) -> Exception:
