@@ -124,7 +124,7 @@ class HeldKeys:
                 self._held[key_id] = held
         finally:
             asking.release()
-        _drop_ended()
+        drop_ended()
         return held
 
 
@@ -144,7 +144,9 @@ def let_go_when_refused(source: str) -> Iterator[None]:
         raise
 
 
-def _drop_ended() -> None:
+def drop_ended() -> None:
+    """Let go of what nobody of this process used until its time was over. Where no key is asked for any more, somebody
+    has to call it now and then."""
     for each in _every():
         if each.is_sweep_due:
             each.drop_ended()

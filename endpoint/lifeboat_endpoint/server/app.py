@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint import operations
+from lifeboat_endpoint.at_rest import held_keys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
 from lifeboat_endpoint.errors import EndpointBusy, KeySourceAway, KeySourceRefused, VaultBusy
@@ -43,6 +44,7 @@ PREFIXES = ("", "/v1")
 _KEY = "lifeboat.record"
 _COUNTED_EVERY = 5.0
 """Seconds."""
+_LET_GO_EVERY = 10.0
 _KEY_FRESH = 30.0
 """Seconds that a good answer of the key source counts for readiness: one in the network may be paid by the call."""
 
@@ -113,11 +115,12 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metric
 async def _lifespan(server: Server, handling: Handling, upkeep: Upkeep | None, _: Starlette) -> AsyncIterator[None]:
     if upkeep is not None:
         upkeep.start()
-    counting = asyncio.create_task(_count_connections(server))
+    tasks = [asyncio.create_task(_count_connections(server)), asyncio.create_task(_let_go_of_keys())]
     try:
         yield
     finally:
-        counting.cancel()
+        for task in tasks:
+            task.cancel()
         if upkeep is not None:
             upkeep.stop()
         handling.close()
@@ -129,6 +132,13 @@ async def _count_connections(server: Server) -> None:
         for kind, counted in connections.items():
             server.metrics.connected(kind, counted)
         await asyncio.sleep(_COUNTED_EVERY)
+
+
+async def _let_go_of_keys() -> None:
+    """Also where no request asks for one any more."""
+    while True:
+        await asyncio.sleep(_LET_GO_EVERY)
+        held_keys.drop_ended()
 
 
 class _Outermost:

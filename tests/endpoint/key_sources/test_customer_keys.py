@@ -12,10 +12,12 @@ from fake_transit import FakeTransit, fake_transit
 from key_places import KeyPlace, key_place
 from served_apps import ServedApp, bearer, push_delta
 
-from lifeboat_endpoint.at_rest.key_sources import service
+from lifeboat_endpoint.at_rest import held_keys
+from lifeboat_endpoint.at_rest.key_sources import local, service
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeySourceRefused
 from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_endpoint.server import app
 
 SERVICES = ["aws-kms", "transit"]
 CACHE = 1
@@ -171,3 +173,18 @@ def test_a_tenant_is_not_made_where_its_key_cannot_be_used(tmp_path: Path, trans
         with pytest.raises(KeySourceRefused):
             endpoint.add_tenant("office", key_source=transit.spec())
         assert endpoint.control.tenants() == []
+
+
+def test_a_server_that_nobody_asks_keeps_no_key_for_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_LET_GO_EVERY", 0.05)
+    monkeypatch.setattr(held_keys, "_SWEEP", 0.0)
+    monkeypatch.setattr(local, "CACHE_SECONDS", 1.0)
+    served = ServedApp(tmp_path)
+    with served.running() as client:
+        served.pushed(client)
+        held = served.server.endpoint.keys(served.tenants["home"])._held._held
+        assert held
+        ends = time.monotonic() + 10
+        while held and time.monotonic() < ends:
+            time.sleep(0.05)
+        assert held == {}
