@@ -43,6 +43,20 @@ def ours(compose: Json) -> dict[str, Json]:
     return {name: each for name, each in compose["services"].items() if each["image"] == "lifeboat-endpoint"}
 
 
+def seen(service: Json) -> dict[str, str]:
+    """The names of the files below /run/secrets, and what they are in the example."""
+    given = [{"source": each, "target": each} if isinstance(each, str) else each for each in service.get("secrets", [])]
+    return {each["target"]: each["source"] for each in given}
+
+
+def told() -> list[list[str]]:
+    """The words of every command that the example tells to give."""
+    head = (_COMPOSE / "compose.yaml").read_text().partition("x-lifeboat:")[0]
+    lines = re.sub(r"\\\n#\s+", "", head).splitlines()
+    commands = [each.removeprefix("#   ") for each in lines if re.match(r"#   (docker|podman) ", each)]
+    return [shlex.split(part, comments=True) for each in commands for part in each.split(" | ")]
+
+
 def line(service: Json) -> list[str]:
     return [*service.get("entrypoint", _IMAGE_BEGINS), *service["command"], "--data", "/var/lib/lifeboat/data"]
 
@@ -57,6 +71,35 @@ def test_the_program_understands_every_command(compose: Json) -> None:
         assert understood(line(service)).params, name
 
 
+def test_every_command_of_its_first_steps_and_of_an_upgrade_is_understood(compose: Json) -> None:
+    runs = [words for words in told() if words[:3] == ["docker", "compose", "run"]]
+    assert len(runs) == 4
+    for words in runs:
+        at = next(number for number, word in enumerate(words) if word in compose["services"])
+        service, arguments = compose["services"][words[at]], words[at + 1 :]
+        begin = ["lifeboat"] if "--entrypoint" in words else service["entrypoint"]
+        given = understood([*begin, *(arguments or service["command"]), "--data", "/var/lib/lifeboat/data"]).params
+        assert given.get("database") is None or connecting.checked(given["database"])
+
+
+def test_an_upgrade_takes_one_server_after_the_other(compose: Json) -> None:
+    """Of what is brought up with other settings than before, `--no-deps` among them, `up` makes all anew at once."""
+    alone = [words[-1] for words in told() if words[:5] == ["docker", "compose", "up", "-d", "--wait"]]
+    assert [name for name in alone if name.startswith("server")] == ["server-1", "server-2"]
+    assert all("--no-deps" not in words for words in told() if "up" in words)
+
+
+def test_a_process_has_the_password_of_no_other_role(compose: Json) -> None:
+    passwords = {name: seen(service)["pgpass"] for name, service in ours(compose).items()}
+    for name, source in passwords.items():
+        assert source == f"pgpass-{name.partition('-')[0]}"
+
+
+def test_the_database_is_well_only_when_it_is_reached_as_the_others_reach_it(compose: Json) -> None:
+    asked = compose["services"]["database"]["healthcheck"]["test"]
+    assert asked[asked.index("-h") + 1] == "127.0.0.1"
+
+
 def test_an_option_that_there_is_not_is_found() -> None:
     with pytest.raises(click.UsageError):
         understood(["lifeboat", "endpoint", "serve", "--no-such-option"])
@@ -65,7 +108,8 @@ def test_an_option_that_there_is_not_is_found() -> None:
 def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
     for name, service in compose["services"].items():
         used = set(re.findall(r"/run/secrets/([\w.-]+)", yaml.safe_dump(service)))
-        assert used <= set(service.get("secrets", [])) <= compose["secrets"].keys(), name
+        assert used <= seen(service).keys(), name
+        assert set(seen(service).values()) <= compose["secrets"].keys(), name
         volumes = {each.partition(":")[0] for each in service.get("volumes", [])}
         assert {each for each in volumes if not each.startswith(".")} <= compose["volumes"].keys()
         assert service.get("depends_on", {}).keys() <= compose["services"].keys()
@@ -93,6 +137,14 @@ def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: Json) ->
     asked = re.search(r"option httpchk GET (\S+)", text)
     assert asked is not None and asked[1] in {route.path for route in about.ROUTES}
     assert "mode tcp" in text and "ssl crt" not in text
+
+
+def test_the_balancer_finds_a_server_that_has_another_address_now() -> None:
+    text = (_COMPOSE / "haproxy.cfg").read_text()
+    named = re.search(r"^resolvers (\S+)\n +parse-resolv-conf$", text, re.MULTILINE)
+    assert named is not None
+    default = re.search(r"^ +default-server (.*)$", text, re.MULTILINE)
+    assert default is not None and f"resolvers {named[1]} init-addr none" in default[1]
 
 
 # Units --------------------------------------------------------------------------------------------------------------
