@@ -21,6 +21,7 @@ from lifeboat_endpoint.engines.opening import opened
 from lifeboat_endpoint.engines.shared import UNFINISHED
 from lifeboat_endpoint.settings import FILE, Settings, SharedStore
 from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.store.objects.address import ObjectStore
 from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.claim import claim, owner
 from lifeboat_endpoint.store.postgres import migrating
@@ -82,7 +83,7 @@ def prepare(
         found, made = _endpoint_in(control, wanted, clock)
         if known is not None and known.id != found:
             raise errors.EndpointSettings(f"the database holds the endpoint {found}, {folder / FILE} is of {known.id}")
-        _claim(bucket, str(place), found, control)
+        _claim(bucket, _told(place), found, control)
     if known is not None:
         return Prepared(found, run, made, False)
     fresh = Settings(settings.KIND, settings.VERSION, found, times.to_text(clock.now()), key_source, key_scope)
@@ -121,6 +122,10 @@ def _finished(found: str) -> str:
             fix="lifeboat endpoint migrate --data OLD --to NEW, and then this command again",
         )
     return found
+
+
+def _told(place: ObjectStore) -> str:
+    return f"{place} ({place.endpoint})" if place.endpoint else str(place)
 
 
 def _claim(bucket: Bucket, place: str, endpoint_id: str, control: MetadataStore) -> None:

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
+import object_faults
 import pytest
 from msgspec.structs import replace
 from shared_endpoint import SharedEndpoint
@@ -47,6 +48,19 @@ def test_another_place_for_objects_is_refused(begin: Beginning, shared: SharedEn
     with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
         begin("two", objects=shared.objects.url())
     assert not (tmp_path / "two" / "endpoint.json").exists()
+    assert begin("two").joined
+
+
+def test_a_place_of_the_same_name_at_another_store_is_refused(
+    begin: Beginning, store: SharedStore, tmp_path: Path
+) -> None:
+    begin("one")
+    bucket = address.opened(address.checked(store.objects, store.object_options))
+    bucket.delete(MARKER)
+    with object_faults.in_front_of(str(store.object_options["endpoint"])) as proxy:
+        elsewhere = replace(store, object_options={**store.object_options, "endpoint": proxy.address})
+        with pytest.raises(errors.EndpointSettings, match="keeps its objects at"):
+            prepare(tmp_path / "two", elsewhere, key_source=f"file:{tmp_path / 'key.key'}")
     assert begin("two").joined
 
 
