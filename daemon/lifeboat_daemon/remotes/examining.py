@@ -30,13 +30,18 @@ def examine(context: Context, config: RemoteConfig) -> Iterator[Finding]:
     try:
         met = trying.meet(context, stranger)
     except LifeboatError as error:
-        yield Finding(Level.ERROR, config.url, f"{error.title}: {error.message}", error.fix)
+        yield Finding(Level.ERROR, config.url, f"{error.title}: {error.message}", _fix(error))
         return
     yield Finding(Level.OK, config.url, f"it answers{_release(met)}{_believed(config)}")
     yield _identity(config, met)
     yield from _clock(met)
     yield from _token(context, config, met)
     yield from _room(context, config, met)
+
+
+def _fix(error: LifeboatError) -> str | None:
+    """Not the command that found it."""
+    return None if (error.fix or "").startswith("lifeboat doctor --remote ") else error.fix
 
 
 def _release(met: Met) -> str:
@@ -88,7 +93,7 @@ def _room(context: Context, config: RemoteConfig, met: Met) -> Iterator[Finding]
         with contextlib.closing(open_remote(context, config)) as remote:
             agents = remote.agents()
     except LifeboatError as error:
-        yield Finding(Level.ERROR, "agents", f"{error.title}: {error.message}", error.fix)
+        yield Finding(Level.ERROR, "agents", f"{error.title}: {error.message}", _fix(error))
         return
     used, limit = sum(agent.bytes for agent in agents), met.about.limits.get("tenant_bytes")
     takes = f"{count_text(len(agents), 'agent')}, {size_text(used)}"

@@ -13,7 +13,10 @@ import time
 import traceback
 from dataclasses import dataclass
 
+from lifeboat_alf.errors import LifeboatError
+
 LOGGER = logging.getLogger("lifeboat.endpoint")
+_LONGEST_REASON = 500
 _PROBES = frozenset({"/livez", "/readyz", "/health/live", "/health/ready"})
 
 
@@ -84,6 +87,14 @@ def described(error: BaseException) -> str:
         parts.append(f"{type(seen).__name__} at {places or 'an unknown place'}")
         seen = seen.__cause__ or (None if seen.__suppress_context__ else seen.__context__)
     return ", because of ".join(parts)
+
+
+def reason(error: BaseException) -> str:
+    """Why a part of the endpoint itself does not work, of a question that held nothing of anybody's: the message of an
+    error of ours, in one line; else as `described`."""
+    if isinstance(error, LifeboatError):
+        return " ".join(error.message.split())[:_LONGEST_REASON]
+    return described(error)
 
 
 def _module(filename: str) -> str:

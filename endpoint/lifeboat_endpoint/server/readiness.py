@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
-from lifeboat_endpoint.server.logs import LOGGER, described
+from lifeboat_endpoint.server.logs import LOGGER, reason
 
 LIMIT = 2.0
 """Seconds: what does not answer for so long is missing."""
@@ -91,7 +91,7 @@ class Readiness:
         if running is not None and running.done():
             part.running = None
             error = running.exception()
-            part.is_well, why = error is None, "" if error is None else described(error)
+            part.is_well, why = error is None, "" if error is None else reason(error)
         self._told(name, part.is_well)
         if part.is_well != part.was_well:
             part.was_well = part.is_well

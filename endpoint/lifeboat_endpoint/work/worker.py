@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.errors import KeyRevoked, LeaseLost, VaultError
-from lifeboat_endpoint.server.logs import LOGGER, described
+from lifeboat_endpoint.server.logs import LOGGER, described, reason
 from lifeboat_endpoint.work import planning
 from lifeboat_endpoint.work.jobs import HANDLERS, Handler, Work
 from lifeboat_endpoint.work.queue import Job, Queue
@@ -89,7 +89,7 @@ class Worker:
                 result = self.round()
             except LifeboatError as error:
                 failures += 1
-                LOGGER.error("worker: no work can be taken: %s", described(error))
+                LOGGER.error("worker: no work can be taken: %s", reason(error))
                 self.stopped.wait(pause(failures, random.random()))
                 continue
             failures = 0
@@ -122,7 +122,7 @@ class Worker:
             self.endpoint.control.flush()
             self.plan(self.endpoint, self.queue)
         except LifeboatError as error:
-            LOGGER.error("worker: nothing was planned: %s", described(error))
+            LOGGER.error("worker: nothing was planned: %s", reason(error))
 
     def _do(self, job: Job) -> Result:
         running, began = _Running(self, job), time.monotonic()

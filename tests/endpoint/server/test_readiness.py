@@ -24,7 +24,7 @@ class Thing:
 
     def __init__(self) -> None:
         self.asked = 0
-        self.fails = False
+        self.fails: Exception | None = None
         self.silent = threading.Event()
         self.silent.set()
 
@@ -32,7 +32,7 @@ class Thing:
         self.asked += 1
         assert self.silent.wait(30)
         if self.fails:
-            raise errors.VaultBusy("secret words of a database")
+            raise self.fails
 
 
 @pytest.fixture
@@ -61,10 +61,10 @@ def test_a_good_answer_that_costs_something_counts_longer(thing: Thing, fresh: N
 
 
 def test_a_bad_answer_is_asked_again_soon(thing: Thing, fresh: None) -> None:
-    thing.fails = True
+    thing.fails = errors.KeySourceAway("no answer")
     looking = Readiness({"key": thing.check}, fresh={"key": 30.0})
     assert looking.missing() == ("key",)
-    thing.fails = False
+    thing.fails = None
     assert looking.missing() == ()
 
 
@@ -86,19 +86,21 @@ def test_what_stays_silent_is_missing_in_time_and_is_asked_once(thing: Thing) ->
 def test_why_something_is_missing_stands_once_in_the_log(
     thing: Thing, fresh: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    thing.fails = True
+    thing.fails = errors.VaultBusy("the database does not answer:\n connection refused")
     looking = Readiness({"database": thing.check})
     with caplog.at_level(logging.INFO, logger=readiness.LOGGER.name):
         for _ in range(3):
             looking.missing()
-        thing.fails = False
+        thing.fails = None
+        looking.missing()
+        thing.fails = ValueError("secret words of a library")
         looking.missing()
     said = [record.getMessage() for record in caplog.records]
-    assert (
-        len(said) == 2
-        and said[0].startswith("not ready: database: VaultBusy at ")
-        and said[1] == "ready again: database"
-    )
+    assert said[:2] == [
+        "not ready: database: the database does not answer: connection refused",
+        "ready again: database",
+    ]
+    assert len(said) == 3 and said[2].startswith("not ready: database: ValueError at ")
     assert "secret" not in " ".join(said)
 
 
@@ -130,7 +132,7 @@ def test_a_probe_waits_for_no_agents_work(served: ServedApp, client: httpx.Clien
 
 def test_what_much_is_served_without_is_told_of_and_keeps_nobody_from_being_ready(thing: Thing) -> None:
     told: list[tuple[str, bool]] = []
-    thing.fails = True
+    thing.fails = errors.VaultBusy("no answer")
     looking = Readiness({"objects": thing.check}, optional=("objects",), told=lambda *each: told.append(each))
     assert looking.missing() == () and told == [("objects", False)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from lifeboat_endpoint import errors
 
 try:
@@ -15,5 +17,8 @@ except ImportError:
         "psycopg and its pool, which speak to PostgreSQL, are not installed",
         fix='pipx inject agent-lifeboat "psycopg[binary,pool]" obstore',
     ) from None
+
+# The pool writes a line for each connection that it could not make. Whoever asked for it is told why.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 __all__ = ["adapt", "numeric", "psycopg", "psycopg_pool", "sql_errors"]
