@@ -48,6 +48,7 @@ class TalkingServer:
     asked: list[Asked] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=lambda: [status(200)])
     over: threading.Event = field(default_factory=threading.Event)
+    sent: int = 0
 
     @property
     def paths(self) -> list[str]:
@@ -67,6 +68,14 @@ class TalkingServer:
         while not self.over.wait(0.02):
             handler.wfile.write(b"K")
             handler.wfile.flush()
+
+    def without_end(self, handler: BaseHTTPRequestHandler) -> None:
+        """An answer as long as whoever asked takes it; `sent` counts its bytes."""
+        handler.send_response(200)
+        handler.end_headers()
+        while not self.over.is_set():
+            handler.wfile.write(bytes(1 << 16))
+            self.sent += 1 << 16
 
     def silent(self, handler: BaseHTTPRequestHandler) -> None:
         self.over.wait(30)

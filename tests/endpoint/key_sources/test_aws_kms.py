@@ -158,6 +158,13 @@ def test_what_names_no_key_is_refused(where: str) -> None:
         source(f"aws-kms:{where}")
 
 
+def test_an_answer_without_end_is_not_read(kms: FakeKms) -> None:
+    kms.answer = kms.server.without_end
+    with pytest.raises(KeySourceAway):
+        source(kms.spec()).wrap(SECRET)
+    assert kms.server.sent < 64 << 20
+
+
 def test_what_is_said_without_tls_passes_no_proxy(kms: FakeKms, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

@@ -324,6 +324,13 @@ def test_what_names_no_key_is_refused_and_no_secret_repeated(where: str) -> None
     assert "hunter2" not in caught.value.message and "s.secret" not in caught.value.message
 
 
+def test_an_answer_without_end_is_not_read(transit: FakeTransit) -> None:
+    transit.answer = transit.server.without_end
+    with pytest.raises(KeySourceAway):
+        source(transit.spec()).wrap(SECRET)
+    assert transit.server.sent < 64 << 20
+
+
 def test_what_is_said_without_tls_passes_no_proxy(transit: FakeTransit, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")

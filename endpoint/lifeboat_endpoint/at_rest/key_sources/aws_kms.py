@@ -14,8 +14,10 @@ from __future__ import annotations
 import importlib
 import re
 import threading
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.at_rest.key_sources import service
@@ -29,6 +31,8 @@ _OPTIONS = ("region", "endpoint", "context", service.CACHE)
 _ARN = re.compile(r"arn:[a-z-]+:kms:([a-z0-9-]+):\d{12}:(key|alias)/[\w/:-]{1,256}")
 _NAME = re.compile(r"(alias/[\w/:-]{1,250}|(mrk-)?[0-9a-f-]{1,64})")
 _TRIES = 2
+_MOST = 65536
+"""Bytes of an answer."""
 _REVOKED = {"AccessDeniedException", "DisabledException", "KMSInvalidStateException", "NotFoundException"}
 _OTHER = {"IncorrectKeyException", "InvalidCiphertextException"}
 _CREDENTIALS = {
@@ -100,7 +104,21 @@ class _AwsKms:
 
     def _made(self, proxies: dict[str, str] | None) -> Any:
         session, config = _library("boto3").session.Session(), _limits(proxies)
-        return session.client("kms", region_name=self._region, endpoint_url=self._endpoint, config=config)
+        client = session.client("kms", region_name=self._region, endpoint_url=self._endpoint, config=config)
+        client.meta.events.register("before-send.kms", partial(self._sent, client))
+        return client
+
+    def _sent(self, client: Any, request: Any, **_: Any) -> Any:
+        """The answer to a request, which the library would read to its end, wherever that is. Raises KeySourceAway for
+        one that is too long."""
+        request.stream_output = True
+        answer = client._endpoint.http_session.send(request)
+        body = answer.raw.read(_MOST + 1)
+        answer.raw.close()
+        if len(body) > _MOST:
+            raise KeySourceAway(f"{self._spec} gives no answer (nonsense)")
+        made = _library("botocore.awsrequest").AWSResponse
+        return made(answer.url, answer.status_code, answer.headers, _Body(body))
 
     def _refusal(self, what: str, code: str) -> LifeboatError:
         allow = f"let this endpoint use kms:{what.capitalize()} on the key, and enable it"
@@ -121,6 +139,15 @@ class _AwsKms:
         self._client = None
         fix = "give the machine a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         return KeySourceRefused(f"{self._spec}: {told}", fix=fix)
+
+
+class _Body(NamedTuple):
+    """What the library asks for a body."""
+
+    data: bytes
+
+    def stream(self) -> Iterator[bytes]:
+        yield self.data
 
 
 def _spec(where: str) -> str:
