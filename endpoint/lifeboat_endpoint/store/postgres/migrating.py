@@ -13,6 +13,8 @@ from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Po
 from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
 
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
+OLDEST = 15
+"""The oldest PostgreSQL: older ones were never tried."""
 _LOCK = 0x6C696665626F6174
 _APPLIED = "select number, sha256, api_role, worker_role from lifeboat_control.migration order by number"
 _NEWEST = "select coalesce(max(number), 0) from lifeboat_control.migration"
@@ -157,6 +159,9 @@ def _run(connection: Connection, migration: Migration, roles: dict[str, str]) ->
 
 
 def _check_server(connection: Connection, roles: tuple[str, str, str]) -> None:
+    version = connection.info.server_version // 10_000
+    if version < OLDEST:
+        raise errors.EndpointSettings(f"the database is PostgreSQL {version}; {OLDEST} is the oldest that will do")
     if len(set(roles)) != 3:
         raise errors.EndpointSettings("owner, api and worker are three different roles", fix=_PRINT_ROLES)
     found = dict(connection.execute(_ROLES, (list(roles),)).fetchall())
