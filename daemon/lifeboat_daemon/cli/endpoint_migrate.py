@@ -97,7 +97,8 @@ def _say(session: EndpointSession, done: Moved, target: Path, findings: list[str
     else:
         what = f"{count_text(done.agents, 'agent')} of {count_text(done.tenants, 'tenant')}"
         sizes = f"{count_text(done.carried.rows, 'row')}, {count_text(done.carried.bodies, 'object')}"
-        output.line(f"{what} were moved and compared: {sizes} of {size_text(done.carried.bytes)}.")
+        verb = "was" if done.agents == 1 else "were"
+        output.line(f"{what} {verb} moved and compared: {sizes} of {size_text(done.carried.bytes)}.")
     for finding in findings:
         output.warn(finding)
     if verify and not findings:

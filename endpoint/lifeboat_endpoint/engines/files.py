@@ -107,7 +107,7 @@ class FilesEngine:
         return {}
 
     def checks(self) -> Mapping[str, Callable[[], None]]:
-        return {"database": self.check}
+        return {"database": self.check, "moved": self.check_unmoved}
 
     def close_thread(self) -> None:
         self._control.close_thread()

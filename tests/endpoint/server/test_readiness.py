@@ -13,6 +13,7 @@ import pytest
 from served_apps import ServedApp, client, served
 
 from lifeboat_endpoint import errors
+from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
 
@@ -150,3 +151,15 @@ def test_probes_that_find_nothing_leave_no_line_in_the_log(
         with served.running() as again:
             assert again.get("/readyz").status_code == 503
     assert [record for record in caplog.records if "route=/readyz status=503" in record.getMessage()]
+
+
+def test_an_endpoint_that_was_moved_is_not_ready_any_more(served: ServedApp, client: httpx.Client) -> None:
+    """A load balancer that knows both leads everybody to the other one."""
+    leaving = Leaving(served.app.state.server.endpoint.folder)
+    leaving.begin()
+    assert client.get("/readyz").status_code == 200
+    leaving.finish()
+    served.again()
+    with served.running() as again:
+        answer = again.get("/readyz")
+        assert (answer.status_code, answer.json()["detail"]) == (503, "not ready: moved")
