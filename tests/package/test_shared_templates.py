@@ -6,6 +6,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,14 @@ def seen(service: Json) -> dict[str, str]:
     """The names of the files below /run/secrets, and what they are in the example."""
     given = [{"source": each, "target": each} if isinstance(each, str) else each for each in service.get("secrets", [])]
     return {each["target"]: each["source"] for each in given}
+
+
+def mounted(service: Json) -> list[tuple[str, bool]]:
+    """What of the machine is mounted, and whether for reading only."""
+    short = [each for each in service.get("volumes", []) if isinstance(each, str)]
+    long = [each for each in service.get("volumes", []) if each not in short]
+    found = [(each.partition(":")[0], each.endswith(":ro")) for each in short]
+    return found + [(each["source"], bool(each.get("read_only"))) for each in long]
 
 
 def told() -> list[list[str]]:
@@ -110,7 +119,7 @@ def test_every_secret_and_volume_that_is_named_is_there(compose: Json) -> None:
         used = set(re.findall(r"/run/secrets/([\w.-]+)", yaml.safe_dump(service)))
         assert used <= seen(service).keys(), name
         assert set(seen(service).values()) <= compose["secrets"].keys(), name
-        volumes = {each.partition(":")[0] for each in service.get("volumes", [])}
+        volumes = {source for source, _ in mounted(service)}
         assert {each for each in volumes if not each.startswith(".")} <= compose["volumes"].keys()
         assert service.get("depends_on", {}).keys() <= compose["services"].keys()
 
@@ -126,7 +135,14 @@ def test_the_database_and_the_object_store_are_reached_over_verified_tls(compose
 def test_containers_write_nowhere_and_may_nothing(compose: Json) -> None:
     for name, service in ours(compose).items():
         assert service["read_only"] and service["cap_drop"] == ["ALL"], name
-        assert name == "prepare" or all(each.endswith(":ro") for each in service["volumes"])
+        assert name == "prepare" or all(read_only for _, read_only in mounted(service))
+
+
+def test_a_missing_endpoint_json_does_not_become_a_folder(compose: Json) -> None:
+    for name, service in ours(compose).items():
+        short = [each for each in service["volumes"] if isinstance(each, str)]
+        assert not [each for each in short if "endpoint.json" in each], name
+        assert all(not each["bind"]["create_host_path"] for each in service["volumes"] if each not in short), name
 
 
 def test_the_balancer_passes_tls_through_and_asks_who_is_ready(compose: Json) -> None:
@@ -158,7 +174,7 @@ def settings(unit: Path) -> dict[str, str]:
 @pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
 def test_the_program_understands_what_a_unit_starts(unit: Path) -> None:
     words = shlex.split(settings(unit)["ExecStart"].replace("%i", "8443"))
-    assert words[0] == "/usr/bin/lifeboat"
+    assert words[0] == "/opt/lifeboat/bin/lifeboat"
     assert understood(["lifeboat", *words[1:]]).params
 
 
@@ -169,11 +185,53 @@ def test_a_unit_has_as_long_to_stop_as_the_program_takes(unit: Path) -> None:
     assert int(found["TimeoutStopSec"]) > sum(int(seconds) for seconds in given.values())
 
 
+def test_the_units_say_how_a_program_with_a_server_comes_to_where_they_start_it() -> None:
+    """The Debian package has none."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for name, wanted in (
+        ("lifeboat-endpoint.service", {"server"}),
+        ("lifeboat-endpoint@.service", {"server", "scale"}),
+    ):
+        text = (ROOT / "packaging" / "systemd" / name).read_text()
+        found = re.search(r"^#   /opt/lifeboat/bin/pip install '[\w.-]+\.whl\[([\w,]+)\]'$", text, re.MULTILINE)
+        assert found is not None and set(found[1].split(",")) == wanted <= project["optional-dependencies"].keys()
+
+
+def test_a_process_of_a_shared_endpoint_begins_no_endpoint_of_its_own() -> None:
+    """`serve` makes one where its folder holds none."""
+    for unit in _UNITS:
+        found = settings(unit)
+        folder = found["ExecStart"].partition("--data ")[2].split()[0]
+        shared = unit.name != "lifeboat-endpoint.service"
+        assert found.get("AssertPathExists") == (f"{folder}/endpoint.json" if shared else None)
+
+
+def test_all_units_may_as_little() -> None:
+    """What was tried with one of them was tried with all."""
+    limits = {unit.read_text().partition("\nUMask=")[2] for unit in _UNITS}
+    assert len(limits) == 1
+    assert {"ProtectSystem=strict", "NoNewPrivileges=yes", "CapabilityBoundingSet="} <= set(limits.pop().splitlines())
+
+
 @pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
 def test_systemd_understands_a_unit(unit: Path, tmp_path: Path) -> None:
+    copy = of_systemd(unit, tmp_path)
+    done = subprocess.run(["systemd-analyze", "--man=no", "verify", copy], capture_output=True, text=True)
+    assert [each for each in done.stderr.splitlines() if copy.name in each] == []
+
+
+@pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
+def test_systemd_finds_little_that_a_unit_may(unit: Path, tmp_path: Path) -> None:
+    """Tenths of a point; a service without limits has 96."""
+    command = ["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=15"]
+    done = subprocess.run([*command, of_systemd(unit, tmp_path)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def of_systemd(unit: Path, folder: Path) -> Path:
+    """A copy that can be checked where the program is not installed."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("needs systemd-analyze")
-    name = unit.name.replace("@", "@8443") if "@" in unit.name else unit.name
-    (tmp_path / name).write_text(unit.read_text().replace("/usr/bin/lifeboat", "/bin/true"))
-    done = subprocess.run(["systemd-analyze", "--man=no", "verify", tmp_path / name], capture_output=True, text=True)
-    assert [each for each in done.stderr.splitlines() if name in each] == []
+    copy = folder / unit.name.replace("@", "@8443")
+    copy.write_text(unit.read_text().replace("/opt/lifeboat/bin/lifeboat", "/bin/true"))
+    return copy
