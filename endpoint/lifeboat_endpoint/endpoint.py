@@ -26,6 +26,7 @@ import filelock
 import msgspec
 
 from lifeboat_alf import codec, ids, times
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
 from lifeboat_alf.state import JsonObject
@@ -285,7 +286,11 @@ class Endpoint:
         document = kept_secrets.kept(
             self.control, source, SIGNING, lambda: codec.encode(EndpointKey.generate().to_document()), alone
         )
-        return EndpointKey.of_document(codec.decode(document))
+        try:
+            return EndpointKey.of_document(codec.decode_object(document, entry=SIGNING))
+        except LifeboatError:
+            told = f"what {source.spec} unwrapped is not the key that signs receipts"
+        raise errors.VaultDamaged(told, fix="look whether the key source is the one that this endpoint has used")
 
     @property
     def key_source(self) -> str:

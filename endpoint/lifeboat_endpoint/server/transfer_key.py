@@ -4,17 +4,24 @@ some minutes rests on it, so where the key source changed a new one is made."""
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from lifeboat_endpoint.at_rest import kept_secrets
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import TRANSFER_KEY, Endpoint
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.server.presigned import KEY_BYTES
 
 _SECONDS = 30.0
 
 
 def kept_key(endpoint: Endpoint) -> bytes:
-    """The key, made when there is none that opens. Raises KeyRevoked, KeySourceRefused where the source gives none."""
+    """The key, made when there is none that opens. Raises KeyRevoked, KeySourceRefused where the source gives none,
+    VaultDamaged where it gives something else."""
     source = registry.key_source(endpoint.key_source, outside=endpoint.folder)
     alone = endpoint.engine.alone(TRANSFER_KEY, seconds=_SECONDS)
-    return kept_secrets.kept(endpoint.control, source, TRANSFER_KEY, lambda: os.urandom(KEY_BYTES), alone, renews=True)
+    make = partial(os.urandom, KEY_BYTES)
+    found = kept_secrets.kept(endpoint.control, source, TRANSFER_KEY, make, alone, renews=True)
+    if len(found) != KEY_BYTES:
+        raise VaultDamaged(f"what {source.spec} unwrapped is not the key that signs addresses")
+    return found

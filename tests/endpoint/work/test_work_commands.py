@@ -18,8 +18,11 @@ from cli_client import Json, run
 from work_queues import LEASE, QueueServer, queue, queue_server
 
 from lifeboat_daemon.cli import program
+from lifeboat_endpoint.at_rest import kept_secrets
 from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.endpoint import SIGNING, TRANSFER_KEY, Endpoint
+from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_endpoint.server.transfer_key import kept_key
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
 
@@ -101,6 +104,16 @@ def test_a_worker_with_another_key_does_not_begin(data: Path, queue: Queue, tmp_
     (tmp_path / "endpoint.key").write_text("11" * 32)
     assert endpoint(data, "work", "--once", expect=1)["error"]["code"] == "key_revoked"
     assert [row.kind for row in queue.jobs() if row.state == "waiting" and not row.attempts] == ["apply_purge"]
+
+
+def test_what_a_key_source_gives_in_the_place_of_a_key_is_said(data: Path, queue: Queue, tmp_path: Path) -> None:
+    with Endpoint.open(data) as opened:
+        source = registry.key_source(opened.key_source, outside=data)
+        for name in (SIGNING, TRANSFER_KEY):
+            kept_secrets.keep(opened.control, source, name, b"something else")
+        with pytest.raises(VaultDamaged, match="signs addresses"):
+            kept_key(opened)
+    assert "signs receipts" in endpoint(data, "work", "--once", expect=1)["error"]["message"]
 
 
 def test_jobs_are_listed_with_what_went_wrong(data: Path, queue: Queue, server: QueueServer) -> None:
