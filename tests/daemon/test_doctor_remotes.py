@@ -71,6 +71,7 @@ def test_an_agent_that_was_never_sent_is_named(ada: Protected) -> None:
         ({"state": "fenced", "message": "the agent moved to laptop-2"}, Level.ERROR, "lifeboat agents adopt"),
         ({"state": "held", "message": "a removal waits"}, Level.WARNING, "lifeboat agents accept"),
         ({"state": "error", "message": "no token"}, Level.ERROR, "lifeboat doctor --remote home"),
+        ({"state": "error", "code": "remote_forgot"}, Level.ERROR, "lifeboat remote remove home"),
         ({"state": "waiting", "tries": 9}, Level.WARNING, "lifeboat doctor --remote home"),
         ({"state": "waiting", "tries": 1}, Level.OK, None),
         ({"state": "ok", "number": 0}, Level.OK, None),

@@ -177,6 +177,7 @@ def test_a_remote_that_refuses_is_an_error_with_its_name() -> None:
     found = judged(DENIED)
     assert (found.state, found.reasons[0]) == ("error", "home-server: the token does not count")
     assert found.fix == "lifeboat doctor --remote home-server"
+    assert judged(of(DENIED, code=second_copies.FORGOT)).fix == "lifeboat remote remove home-server"
 
 
 def test_what_an_optional_remote_refuses_is_said_and_is_no_state() -> None:

@@ -10,6 +10,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.health.second_copies import FORGOT
 from lifeboat_daemon.health.standing import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
@@ -66,6 +67,8 @@ def _standing(context: Context, config: RemoteConfig, subject: str, agent: str, 
         return Finding(Level.ERROR, subject, message, f"lifeboat agents adopt {argument(agent)}")
     if known.state == HELD:
         return Finding(Level.WARNING, subject, message, f"lifeboat agents accept {argument(agent)}")
+    if known.state == ERROR and known.code == FORGOT:
+        return Finding(Level.ERROR, subject, message, f"lifeboat remote remove {argument(config.name)}")
     if known.state == ERROR:
         return Finding(Level.ERROR, subject, message, fix)
     if known.state == WAITING and known.tries >= _TRIES and not config.optional:

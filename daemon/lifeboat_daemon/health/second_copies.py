@@ -23,8 +23,8 @@ DEFERRED, NO_NETWORK, UNREACHABLE, UNUSABLE = "deferred", "no_network", "remote_
 be used."""
 ERASED = "agent_erased"
 """The code of an agent that was purged whole."""
-FULL = "remote_full"
-"""The code of what has no room for what is to come."""
+FULL, FORGOT = "remote_full", "remote_forgot"
+"""Codes: it has no room for what is to come; it lost what it had, and nothing is sent until it is added again."""
 PURGE = "purge"
 """The code of what has every state, and not every purge."""
 

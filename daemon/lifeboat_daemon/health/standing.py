@@ -165,7 +165,7 @@ class AgentStatus:
                 return f"lifeboat verify {name} --whole"
             if self.missing:
                 return f"lifeboat restore {name} --dry-run"
-            return "lifeboat doctor" if self.refusing is None else f"lifeboat doctor --remote {self.refusing}"
+            return "lifeboat doctor" if self.refusing is None else self._fix_of_remote(self.refusing)
         if self.state == HELD:
             before = (self.held or {}).get("previous")
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
@@ -177,6 +177,10 @@ class AgentStatus:
         overdue = "sync" if second_copies.required(self.remotes) else "verify"
         known = {FENCED: "agents adopt", OVERDUE: overdue, WAITING: "sync", PAUSED: "agents resume"}
         return f"lifeboat {known[self.state]} {name}" if self.state in known else None
+
+    def _fix_of_remote(self, name: str) -> str:
+        code = next(one.code for one in self.remotes if one.name == name)
+        return f"lifeboat remote remove {name}" if code == second_copies.FORGOT else f"lifeboat doctor --remote {name}"
 
     @property
     def refusing(self) -> str | None:

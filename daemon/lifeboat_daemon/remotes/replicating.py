@@ -357,7 +357,7 @@ class _Replication:
         name = self._config.name
         return RemoteForgot(
             f"{name} had sequence {known.number} of {self._agent.name} and has {has} now; removing the remote and "
-            "adding it again sends everything anew",
+            "adding it again sends what is missing",
             fix=f"lifeboat remote remove {name}",
         )
 
