@@ -54,6 +54,19 @@ class PostgresServer:
         """Of a standby: it takes writes when this returns."""
         _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "promote")
 
+    def follow(self, primary: PostgresServer, name: str = "standby") -> None:
+        """Become a copy that follows another server, under a name for `synchronous_standby_names`; not started."""
+        data = self.folder / "data"
+        shutil.rmtree(data, ignore_errors=True)
+        if not (self.folder / "passfile").exists():
+            _write_passfile(self.folder)
+        shutil.copy(primary.folder / "passfile", self.folder / "followed")
+        if os.getuid() == 0:
+            shutil.chown(self.folder / "followed", "postgres")
+        where = f"host={primary.folder} user=postgres passfile={self.folder}/followed application_name={name}"
+        options = ["-R", "-X", "stream", "-c", "fast", "--no-sync"]
+        _run(_found() / "pg_basebackup", "-d", where, "-D", str(data), *options)
+
     def start(self) -> None:
         options = f"{_OPTIONS.format(folder=self.folder)} {self.options}"
         log = f"{self.folder}/log"
@@ -103,19 +116,14 @@ def running() -> Iterator[PostgresServer]:
 
 @contextmanager
 def standby_of(primary: PostgresServer, name: str = "standby") -> Iterator[PostgresServer]:
-    """A copy of a server that follows it, under a name for `synchronous_standby_names`."""
-    found = _found()
+    """A server that follows another one. Ended with everything it wrote."""
+    _found()
     folder = Path(tempfile.mkdtemp(prefix="pg-test."))
     try:
-        _write_passfile(folder)
-        shutil.copy(folder / "passfile", folder / "followed")
         if os.getuid() == 0:
             shutil.chown(folder, "postgres")
-            shutil.chown(folder / "followed", "postgres")
-        where = f"host={primary.folder} user=postgres passfile={folder}/followed application_name={name}"
-        data = str(folder / "data")
-        _run(found / "pg_basebackup", "-d", where, "-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync")
         server = PostgresServer(folder)
+        server.follow(primary, name)
         server.start()
         try:
             yield server

@@ -14,7 +14,7 @@ import pytest
 from postgres_server import PostgresServer, standby_of
 from shared_databases import API, SharedDatabase, shared_database
 
-from lifeboat_endpoint import errors
+from lifeboat_endpoint import errors, operations
 from lifeboat_endpoint.store.postgres import connecting, migrating, servers
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.servers import each_of
@@ -70,9 +70,25 @@ def pair(database: SharedDatabase) -> Iterator[Pair]:
         database.server.start()
 
 
-def test_a_standby_is_passed_over(pair: Pair) -> None:
+class Heard:
+    """What the figures hear of connections."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def asked(self, system: str, operation: str, seconds: float, error: str) -> None:
+        if operation == "connect":
+            self.errors.append(error)
+
+    def key_wanted(self) -> None:
+        """Not here."""
+
+
+def test_a_standby_is_passed_over_and_is_no_error(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operations, "_listeners", [heard := Heard()])
     with closing(Pools(pair.at(pair.second, pair.first), connections=2)) as pools:
         assert timeline_of(pools) == 1
+    assert heard.errors == [""]
 
 
 def test_a_process_follows_a_promotion(pair: Pair) -> None:
@@ -127,6 +143,7 @@ def test_a_former_primary_alone_is_refused_by_who_saw_the_other_one(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connecting, "WAIT_SECONDS", 2.0)
+    monkeypatch.setattr(operations, "_listeners", [heard := Heard()])
     with pair.pools() as pools:
         pair.second.promote()
         assert timeline_of(pools) == 2
@@ -135,8 +152,26 @@ def test_a_former_primary_alone_is_refused_by_who_saw_the_other_one(
             with pytest.raises(errors.ServerReplaced, match="timeline 1, and one with 2") as caught:
                 check()
             assert caught.value.retryable and "pg_rewind" in (caught.value.fix or "")
+        assert "server_replaced" in heard.errors
     with pair.pools() as fresh:
         assert timeline_of(fresh) == 1
+
+
+def test_a_former_primary_that_follows_the_other_one_may_be_promoted_again() -> None:
+    with (
+        shared_database() as own,
+        standby_of(own.server) as standby,
+        Pair(own.server, standby, own.name).pools() as pools,
+    ):
+        assert timeline_of(pools) == 1
+        own.server.kill()
+        standby.promote()
+        assert timeline_of(pools) == 2
+        own.server.follow(standby)
+        own.server.start()
+        standby.kill()
+        own.server.promote()
+        assert timeline_of(pools) == 3
 
 
 def test_a_server_that_does_not_tell_its_timeline_is_used(database: SharedDatabase) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.operations import code_of, told
 from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
+from lifeboat_endpoint.store.postgres.libraries import psycopg
 from lifeboat_endpoint.store.postgres.wire import Connection
 
 ANSWER_SECONDS = 5.0
@@ -65,7 +65,10 @@ class Servers:
         Raises psycopg.Error where none lets us in, EndpointSettings for a pooler, ServerReplaced where only such a
         server is there.
         """
-        each = sorted(each_of(parameters), key=self._is_slow)
+        with told("database", "connect", _code_of):
+            return self._found(make, sorted(each_of(parameters), key=self._is_slow))
+
+    def _found(self, make: Callable[..., Connection], each: list[dict[str, Any]]) -> Answer:
         looks = len(each) > 1 and self._is_time()
         best: Answer | None = None
         failed: list[Exception] = []
@@ -145,30 +148,31 @@ class Servers:
 
 def asked(make: Callable[..., Connection], parameters: Mapping[str, Any]) -> Answer:
     """Connect to one server, and ask it who it is. Raises psycopg.Error, EndpointSettings for a pooler."""
-    with told("database", "connect", _code_of):
-        try:
-            connection = make(**parameters)
-        except psycopg.Error as error:
-            if failures.is_of_pooler(error):
-                raise failures.pooler() from None
-            raise
-        try:
-            connection.patience = ANSWER_SECONDS
-            process, segment, system = _said(connection)
-            connection.patience = None
-            if process != connection.info.backend_pid:
-                raise failures.pooler()
-        except BaseException:
-            connection.close()
-            raise
-        return Answer(connection, system or "", int(segment[:_TIMELINE_DIGITS], 16) if segment else 0)
+    try:
+        connection = make(**parameters)
+    except psycopg.Error as error:
+        if failures.is_of_pooler(error):
+            raise failures.pooler() from None
+        raise
+    try:
+        connection.patience = ANSWER_SECONDS
+        process, segment, system = _said(connection)
+        connection.patience = None
+        if process != connection.info.backend_pid:
+            raise failures.pooler()
+    except BaseException:
+        connection.close()
+        raise
+    return Answer(connection, system or "", int(segment[:_TIMELINE_DIGITS], 16) if segment else 0)
 
 
 def _said(connection: Connection) -> tuple[int, str | None, str | None]:
     """Where a service does not let anybody ask for timelines, none is known."""
     try:
         row = connection.execute(_WHO).fetchone()
-    except (sql_errors.InsufficientPrivilege, sql_errors.UndefinedFunction, sql_errors.FeatureNotSupported):
+    except psycopg.Error as error:
+        if failures.is_lost(error):
+            raise
         row = (*(connection.execute(_PROCESS).fetchone() or (0,)), None, None)
     return row if row is not None else (0, None, None)
 
