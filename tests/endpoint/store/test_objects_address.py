@@ -140,6 +140,21 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
         credentials.read(file, "default")
 
 
+def test_keys_are_read_where_a_link_leads_now(tmp_path: Path) -> None:
+    """As files are mounted for a container."""
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        text = f"[default]\naws_access_key_id = {name}\naws_secret_access_key = not-a-real-secret\n"
+        (tmp_path / name / "keys").touch(0o600)
+        (tmp_path / name / "keys").write_text(text)
+    (tmp_path / "data").symlink_to("first")
+    (tmp_path / "keys").symlink_to("data/keys")
+    assert credentials.read(tmp_path / "keys", "default")["access_key_id"] == "first"
+    (tmp_path / "new").symlink_to("second")
+    (tmp_path / "new").replace(tmp_path / "data")
+    assert credentials.read(tmp_path / "keys", "default")["access_key_id"] == "second"
+
+
 @pytest.mark.parametrize("option", ["credentials_file", "root_certificate"])
 def test_a_file_that_is_missing_is_named_before_anything_is_asked(tmp_path: Path, option: str) -> None:
     place = checked("s3://lifeboat", {option: str(tmp_path / "missing")})

@@ -49,9 +49,10 @@ def read(file: Path, profile: str) -> S3Credential:
 
 
 def text_of(file: Path) -> str:
-    """What a file of keys holds. Raises EndpointSettings, also where others can read it."""
+    """What a file of keys holds. Raises EndpointSettings, also where others can read it. Links are followed: what is
+    mounted for a container is one, and leads elsewhere when the keys are exchanged."""
     try:
-        descriptor = _FILES.open_regular(file)
+        descriptor = _FILES.open_regular(file.resolve())
     except NotRegular:
         raise EndpointSettings(f"{file} is not a regular file") from None
     except OSError as error:
