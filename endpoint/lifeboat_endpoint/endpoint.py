@@ -31,7 +31,7 @@ from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
 from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors, settings
-from lifeboat_endpoint.at_rest import kept_secrets
+from lifeboat_endpoint.at_rest import kept_secrets, moved_source
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
@@ -84,6 +84,7 @@ class Endpoint:
         self._own = threading.local()
         self._signing: EndpointKey | None = None
         self._expected: set[str] = set()
+        self._followed: dict[tuple[str, bytes], str] = {}
 
     # Making and opening -----------------------------------------------------------------------------------------
 
@@ -295,9 +296,17 @@ class Endpoint:
     @property
     def key_source(self) -> str:
         """What protects the keys of tenants without a source of their own: as endpoint.json says it, or, where
-        processes of several machines share the endpoint, as it was moved to for all of them."""
-        moved = self.control.get(KEY_SOURCE) if self.engine.shared else None
-        return moved if isinstance(moved, str) else self.settings.key_source
+        processes of several machines share the endpoint, as it was moved to for all of them. Raises KeySourceRefused
+        where nobody vouches for what the database says, KeySourceAway."""
+        begin = self.settings.key_source
+        note = self.control.get(KEY_SOURCE) if self.engine.shared else None
+        if note is None:
+            return begin
+        known = (begin, codec.encode(note))
+        if known not in self._followed:
+            opened = partial(registry.key_source, outside=self.folder)
+            self._followed = {known: moved_source.followed(note, begin, opened)}
+        return self._followed[known]
 
     def move_secrets(self, source: str) -> None:
         """All processes of a shared endpoint use another source from now on, also for what they keep together, which
@@ -306,7 +315,9 @@ class Endpoint:
         moved: dict[str, Any] = {SIGNING: kept_secrets.rewrapped(self.control, before, after, SIGNING)}
         with contextlib.suppress(errors.KeyRevoked, errors.VaultDamaged):  # made anew by whoever needs it
             moved[TRANSFER_KEY] = kept_secrets.rewrapped(self.control, before, after, TRANSFER_KEY)
-        self.control.set_all({KEY_SOURCE: source} | {name: note for name, note in moved.items() if note is not None})
+        notes = {name: note for name, note in moved.items() if note is not None}
+        notes[KEY_SOURCE] = moved_source.noted(self.control.get(KEY_SOURCE), before, source)
+        self.control.set_all(notes)
 
     def _spaces(self) -> OrderedDict[str, TenantSpace]:
         spaces: OrderedDict[str, TenantSpace] | None = getattr(self._own, "spaces", None)
