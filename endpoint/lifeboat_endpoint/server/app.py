@@ -155,22 +155,23 @@ class _Outermost:
             return
         record = scope[_KEY] = Record(secrets.token_hex(8), scope["method"], time.monotonic())
         try:
-            await self._app(scope, receive, _last(send) if self._is_last(scope) else send)
+            await self._app(scope, receive, self._sending(scope, send))
         finally:
             logs.request(record)
             self._metrics.request(
                 _known(record.method), record.route, record.status, record.seconds, record.received, record.sent
             )
 
-    def _is_last(self, scope: Scope) -> bool:
-        return self._draining() and str(scope["http_version"]).startswith("1.")
+    def _sending(self, scope: Scope, send: Send) -> Send:
+        """Over HTTP/1 a connection ends with its next answer once the server drains, which may begin meanwhile."""
+        return _last(send, self._draining) if str(scope["http_version"]).startswith("1.") else send
 
 
-def _last(send: Send) -> Send:
+def _last(send: Send, draining: Callable[[], bool]) -> Send:
     """The connection ends with this answer: who comes again is led to another process."""
 
     async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] == "http.response.start" and draining():
             message["headers"] = [*message.get("headers", ()), (b"connection", b"close")]
         await send(message)
 

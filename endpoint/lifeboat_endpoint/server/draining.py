@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from lifeboat_endpoint.server.logs import LOGGER
+
 
 class Flag:
     """A word from the first process to those that answer. It is one byte of shared memory: nobody can be stopped or
@@ -46,5 +48,7 @@ class Draining:
 
     def _run(self) -> None:
         self._flag.set()
+        LOGGER.info("draining: for %g seconds it says that it is not ready, and answers on", self._seconds)
         time.sleep(self._seconds)
+        LOGGER.info("drained: what was begun is finished, and nothing new is taken")
         self._end()

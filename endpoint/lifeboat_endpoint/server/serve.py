@@ -78,6 +78,7 @@ def serve(wanted: Wanted, started: Callable[[Served], None]) -> None:
 
     Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process of it died.
     """
+    logs.to_standard_error()
     check(wanted)
     port = _free_port(wanted)
     public_url = _public_url(wanted, port)

@@ -28,6 +28,7 @@ class Figures:
     def __init__(self, queue: Queue) -> None:
         client = _library()
         self._client = client
+        client.disable_created_metrics()  # when a series began is of no use, and makes one more of each
         self._registry = client.CollectorRegistry()
         self._jobs = client.Counter(
             "lifeboat_jobs", "Jobs that this worker ended.", ("kind", "result"), registry=self._registry

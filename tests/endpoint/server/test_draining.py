@@ -40,6 +40,7 @@ def test_it_says_that_it_is_not_ready_and_answers_on_until_the_drain_is_over(tmp
             assert [client.get(path).status_code for path in ("/livez", "/token", "/agents")] == [200, 200, 200]
         assert running.wait() == 0
         assert time.monotonic() - begun > 1
+        assert "draining: for 3 seconds it says" in running.log and "drained: " in running.log
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{running.url}/livez", timeout=PATIENCE)
 
