@@ -51,7 +51,7 @@ workers = 0
 user = root
 log_address = {folder}/nolog
 [pipeline:main]
-pipeline = catch_errors cache listing_formats bulk s3api tempauth copy slo dlo proxy-server
+pipeline = catch_errors cache listing_formats bulk s3api tempauth copy slo dlo versioned_writes symlink proxy-server
 [app:proxy-server]
 use = egg:swift#proxy
 allow_account_management = true
@@ -70,8 +70,9 @@ use = egg:swift#memcache
 memcache_servers = 127.0.0.1:{memcached}
 """ + "".join(
     f"[filter:{name}]\nuse = egg:swift#{name}\n"
-    for name in ("catch_errors", "listing_formats", "bulk", "copy", "slo", "dlo")
+    for name in ("catch_errors", "listing_formats", "bulk", "copy", "slo", "dlo", "symlink", "versioned_writes")
 )
+_PROXY += "allow_object_versioning = true\n"
 
 _STORING = """
 [DEFAULT]

@@ -208,6 +208,7 @@ def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield from ((heading, document) for document in _waiting_documents(folder, data))
     data.chmod(0o755)
     yield heading, run("endpoint", "verify", "--data", data, expect=1)
+    yield heading, run("endpoint", "doctor", "--data", data)
     exported = folder / "audit.jsonl"
     yield heading, run("endpoint", "audit", "--export", exported, "--data", data)
     exported.write_text(exported.read_text() + "cut off")

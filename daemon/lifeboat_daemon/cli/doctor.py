@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.findings import tell
 from lifeboat_daemon.cli.naming import REMOTE
 from lifeboat_daemon.cli.session import Session, examining_command
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_daemon.words import argument
 
 if TYPE_CHECKING:
     from lifeboat_daemon.doctor import Checked
 
 _CONFORMANCE = "conformance"
-_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
 @click.command(
@@ -41,21 +41,7 @@ def doctor(session: Session, trust_clock: bool, bundle: Path | None, remote: str
         return _write_bundle(session, bundle)
     with session.output.progress("Examining"):
         found = list(examine(session.context)) if remote is None else _of_remote(session, remote)
-    broken = sum(one.finding.level == "error" for one in found)
-
-    def text() -> None:
-        for one in (each for each in found if not _is_tried_and_held(each)):
-            finding = one.finding
-            session.output.line(f"{finding.level:<8} {finding.subject}: {finding.result}", style=_STYLES[finding.level])
-            if finding.fix:
-                session.output.verbatim(f"         {finding.fix}")
-        if held := sum(map(_is_tried_and_held, found)):
-            done = f"does {count_text(held, 'thing')} that a second copy must do"
-            session.output.line(f"{'ok':<8} tried out with made-up agents: it {done}; --json names each")
-        session.output.line(_sum_up(broken, len(found)), style="bold")
-
-    session.output.document({"ok": not broken, "findings": [one.to_json() for one in found]}, text)
-    return 1 if broken else 0
+    return tell(session.output, found, quiet=_is_tried_and_held)
 
 
 def _of_remote(session: Session, name: str) -> list[Checked]:
@@ -96,8 +82,3 @@ def _write_bundle(session: Session, target: Path) -> int:
     listed = [{"name": part.name, "what": part.what} for part in parts]
     session.output.document({"path": str(target), "bytes": target.stat().st_size, "parts": listed}, text)
     return 0
-
-
-def _sum_up(broken: int, checks: int) -> str:
-    checked = count_text(checks, "check")
-    return f"{broken} of {checked} found something broken." if broken else f"Nothing is broken ({checked})."

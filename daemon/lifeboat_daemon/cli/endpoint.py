@@ -15,6 +15,7 @@ COMMANDS = {
     "token": f"{_HERE}.endpoint_tokens:token",
     "compact": f"{_HERE}.endpoint_care:compact",
     "verify": f"{_HERE}.endpoint_care:verify",
+    "doctor": f"{_HERE}.endpoint_doctor:doctor",
     "accept": f"{_HERE}.endpoint_care:accept",
     "purges": f"{_HERE}.endpoint_purges:purges",
     "work": f"{_HERE}.endpoint_work:work",

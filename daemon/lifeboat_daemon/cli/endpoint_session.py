@@ -69,8 +69,8 @@ def endpoint_command(
         try:
             return function(session, *arguments, **options)
         except LifeboatError as error:
-            _for_operators(error)
-            error.fix = _with_folder(error.fix, data)
+            for_operators(error)
+            error.fix = with_folder(error.fix, data)
             raise
 
     return run
@@ -91,7 +91,7 @@ _DATA_FIXES = {
 }
 
 
-def _for_operators(error: LifeboatError) -> None:
+def for_operators(error: LifeboatError) -> None:
     """A vault's errors speak to whoever has one agent on this machine. What its place said of itself stays: a
     database or an object store knows better what helps."""
     error.title = _DATA_TITLES.get(error.code, error.title)
@@ -99,7 +99,8 @@ def _for_operators(error: LifeboatError) -> None:
         error.fix = _DATA_FIXES.get(error.code, error.fix)
 
 
-def _with_folder(fix: str | None, data: Path) -> str | None:
+def with_folder(fix: str | None, data: Path) -> str | None:
+    """What helps, for the endpoint in this folder."""
     return None if fix is None else re.sub(r"\bDIR\b", lambda _: argument(str(data)), fix)
 
 

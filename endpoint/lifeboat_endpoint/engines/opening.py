@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_endpoint.engines.contract import Engine
 from lifeboat_endpoint.engines.files import FilesEngine
 from lifeboat_endpoint.settings import Settings
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.engines.shared import SharedEngine
 
 Role = Literal["api", "worker"]
 """As whom a process comes to a shared database: to serve, or to look after everything."""
@@ -22,3 +25,13 @@ def opened(folder: Path, found: Settings, role: Role, *, files: FileOperations, 
     from lifeboat_endpoint.engines.shared import SharedEngine
 
     return SharedEngine(found.store, found.id, role, files=files, clock=clock)
+
+
+def shared_engine(engine: Engine) -> SharedEngine | None:
+    """The engine itself where it is a shared one, with what only such a one has."""
+    if not engine.shared:
+        return None
+    from lifeboat_endpoint.engines.shared import SharedEngine
+
+    assert isinstance(engine, SharedEngine)
+    return engine

@@ -30,14 +30,13 @@ from granian.log import LogLevels
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.errors import CannotServe, PortTaken
-from lifeboat_endpoint.server import limiting, logs, metrics, names
+from lifeboat_endpoint.server import limiting, logs, metrics, names, tls
 from lifeboat_endpoint.server.app import make_app
 from lifeboat_endpoint.server.draining import Draining, Flag
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
 from lifeboat_endpoint.server.tls import Authority, Certificate
 from lifeboat_keys.hardening import no_core_dumps
 
-TLS_FOLDER = "tls"
 RUN_FOLDER = "run"
 _LOOKS = 3600.0
 """Seconds between two looks at the certificate."""
@@ -195,11 +194,11 @@ def _certificate(wanted: Wanted, public_url: str) -> Certificate | None:
     try:
         return _authority(wanted).certificate(wanted_names)
     except OSError as error:
-        raise CannotServe(f"{wanted.folder / TLS_FOLDER}: {error.strerror or error}") from None
+        raise CannotServe(f"{wanted.folder / tls.FOLDER}: {error.strerror or error}") from None
 
 
 def _authority(wanted: Wanted) -> Authority:
-    return Authority(wanted.folder / TLS_FOLDER, files=SystemFiles(), clock=SystemClock())
+    return Authority(wanted.folder / tls.FOLDER, files=SystemFiles(), clock=SystemClock())
 
 
 def _given(certificate: Path, key: Path) -> Certificate:

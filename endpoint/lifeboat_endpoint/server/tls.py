@@ -24,6 +24,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations, write_atomic
 
+FOLDER = "tls"
+"""Of an endpoint's folder."""
 CA_CERTIFICATE, CA_KEY = "ca.pem", "ca.key"
 CERTIFICATE, KEY = "endpoint.pem", "endpoint.key"
 _CA_LIFE, _CA_RENEWED = timedelta(days=3650), timedelta(days=730)
@@ -129,6 +131,13 @@ def pin_of(certificate: x509.Certificate) -> str:
         serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     return hashlib.sha256(public).hexdigest()
+
+
+def end_of(folder: Path) -> datetime | None:
+    """When the certificate that the endpoint made itself ends, None where there is none. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        return x509.load_pem_x509_certificate((folder / CERTIFICATE).read_bytes()).not_valid_after_utc
+    return None
 
 
 def names_of(certificate: x509.Certificate) -> set[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lifeboat_endpoint.engines.opening import shared_engine
 from lifeboat_endpoint.errors import NotShared
 
 if TYPE_CHECKING:
@@ -13,10 +14,9 @@ if TYPE_CHECKING:
 
 def queue_of(endpoint: Endpoint) -> Queue:
     """Raises NotShared where the endpoint's data is a folder of files."""
-    if not endpoint.engine.shared:
+    engine = shared_engine(endpoint.engine)
+    if engine is None:
         raise NotShared("the data of this endpoint lies in a folder, and its server looks after it by itself")
-    from lifeboat_endpoint.engines.shared import SharedEngine
     from lifeboat_endpoint.work.queue import Queue
 
-    assert isinstance(endpoint.engine, SharedEngine)
-    return Queue(endpoint.engine.pools.work)
+    return Queue(engine.pools.work)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import boto3
 import pytest
 import swift_server
 from object_places import SCOPE, TENANT, bodies, keys, opened, rows
@@ -302,3 +303,17 @@ def _vault_rows(folder: Path) -> SqliteStore:
 
 def _kept_with(text: bytes) -> list[Path]:
     return [path for path in swift_server.shared().kept() if text in path.read_bytes()]
+
+
+# Versions -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_bucket_that_keeps_no_versions_is_told_from_one_that_does(bucket: OpenedBucket) -> None:
+    assert bucket.keeps_versions() is False
+    swift = swift_server.shared()
+    session = boto3.session.Session(swift_server.ACCESS_KEY, swift_server.SECRET_KEY, region_name=swift_server.REGION)
+    client = session.client("s3", endpoint_url=swift.address)
+    client.create_bucket(Bucket="versioned")
+    client.put_bucket_versioning(Bucket="versioned", VersioningConfiguration={"Status": "Enabled"})
+    assert opened("s3://versioned/place").keeps_versions() is True
+    assert list(bucket.list("")) == []

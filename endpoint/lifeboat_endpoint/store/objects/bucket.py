@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol
 MARKER = "lifeboat-endpoint.json"
 """The object that says whose place this is (`claim`)."""
 
+TRIAL = "lifeboat-trial"
+"""An object that is written to be deleted."""
+
 LARGEST = 256 << 20
 """Bytes of an object of which it is not known how large it is."""
 
@@ -45,6 +48,11 @@ class Bucket(Protocol):
     def list(self, prefix: str) -> Iterator[Listed]:
         """Every object below a folder, in no order. A listing may be late: it may miss what was just written and name
         what was just deleted."""
+        ...
+
+    def keeps_versions(self) -> bool | None:
+        """Whether what is deleted stays as an older version, None where the store does not tell. A small object is
+        written and deleted."""
         ...
 
     def check(self) -> None:

@@ -25,7 +25,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.operations import code_of, told
 from lifeboat_endpoint.store.objects import credentials, failures
 from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
-from lifeboat_endpoint.store.objects.bucket import LARGEST, MARKER, Listed
+from lifeboat_endpoint.store.objects.bucket import LARGEST, MARKER, TRIAL, Listed
 
 T = TypeVar("T")
 Library = S3Store | GCSStore | AzureStore
@@ -113,6 +113,13 @@ class OpenedBucket:
         while (chunk := self._asked("listing", lambda: next(chunks, None))) is not None:
             for each in chunk:
                 yield Listed(each["path"], each["size"], each["last_modified"])
+
+    def keeps_versions(self) -> bool | None:
+        """By the version that it gives to what is written. "null" is that of a store that keeps none any more; Google's
+        gives one to everything."""
+        written = self._asked("writing", lambda: obstore.put(self._store, TRIAL, b"lifeboat", use_multipart=False))
+        self.delete(TRIAL)
+        return None if isinstance(self._store, GCSStore) else written["version"] not in (None, "null")
 
     def check(self) -> None:
         """By reading the marker: who may not list still learns that an object is missing."""

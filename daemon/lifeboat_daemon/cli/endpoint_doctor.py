@@ -1,0 +1,29 @@
+"""`lifeboat endpoint doctor`: what is wrong with what an endpoint stands on, and what helps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import click
+
+from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command, for_operators, with_folder
+from lifeboat_daemon.cli.examples import examples
+from lifeboat_daemon.cli.findings import tell
+
+
+@click.command(
+    short_help="Examine what the endpoint stands on.",
+    epilog=examples("lifeboat endpoint doctor --data /srv/lifeboat"),
+)
+@endpoint_command
+def doctor(session: EndpointSession) -> int:
+    """Examine what the endpoint stands on: its database and object store or its disk, its keys, its clock, its
+    certificate, its workers. Exit 1 when something is broken. What is kept is read by `lifeboat endpoint verify`.
+    """
+    from lifeboat_endpoint.doctor import examine
+
+    with session.open() as endpoint, session.output.progress("examining"):
+        found = list(examine(endpoint, for_operators))
+    fixes = [with_folder(one.finding.fix, session.data) for one in found]
+    found = [replace(one, finding=replace(one.finding, fix=fix)) for one, fix in zip(found, fixes, strict=True)]
+    return tell(session.output, found)

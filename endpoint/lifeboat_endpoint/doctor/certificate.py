@@ -1,0 +1,27 @@
+"""The certificate that an endpoint makes itself: a server that runs renews it in time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.server import tls
+
+TITLE = "The certificate of the server"
+NEEDS = ()
+_SOON = timedelta(days=30)
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    """Nothing is said where the endpoint has none of its own."""
+    ends = tls.end_of(endpoint.folder / tls.FOLDER)
+    if ends is None:
+        return
+    result = f"ends on {ends.date()}"
+    if ends - endpoint.clock.now() > _SOON:
+        yield Finding(Level.OK, TITLE, result)
+        return
+    fix = f"lifeboat endpoint serve --data DIR; it has to be able to write in {endpoint.folder / tls.FOLDER}"
+    yield Finding(Level.ERROR, TITLE, f"{result}, and no server has renewed it", fix)

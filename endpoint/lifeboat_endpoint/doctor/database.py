@@ -1,0 +1,66 @@
+"""Whether the database keeps what it acknowledges, and how much is left of what runs out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.opening import shared_engine
+
+if TYPE_CHECKING:
+    from lifeboat_endpoint.store.postgres.set_up import SetUp
+
+TITLE = "PostgreSQL"
+NEEDS = ("database",)
+_MANY = 0.8
+"""The part of the connections that may be taken."""
+_OLD = 1_000_000_000
+"""Transactions: PostgreSQL freezes by itself long before, and takes no writes any more after twice as many."""
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    engine = shared_engine(endpoint.engine)
+    if engine is None:
+        return
+    from lifeboat_endpoint.store.postgres.set_up import asked
+
+    said = asked(engine.pools)
+    yield from _durable(said)
+    yield _checksums(said)
+    yield _connections(said)
+    yield _age(said)
+
+
+def _durable(said: SetUp) -> Iterator[Finding]:
+    """What was acknowledged is on a disk."""
+    lax = [name for name in ("fsync", "full_page_writes", "synchronous_commit") if getattr(said, name) == "off"]
+    for name in lax:
+        result = f"{name} is off: a push that was acknowledged is lost when the power fails"
+        yield Finding(
+            Level.ERROR, TITLE, result, f'psql -c "alter system set {name} = on" -c "select pg_reload_conf()"'
+        )
+    if not lax:
+        yield Finding(Level.OK, TITLE, f"{said.version}: what it acknowledges is on a disk")
+
+
+def _checksums(said: SetUp) -> Finding:
+    if said.data_checksums == "on":
+        return Finding(Level.OK, TITLE, "pages have checksums")
+    result = "pages have no checksums: what a disk damages is found late"
+    return Finding(Level.WARNING, TITLE, result, "stop the database, then: pg_checksums --enable --pgdata FOLDER")
+
+
+def _connections(said: SetUp) -> Finding:
+    result = f"{said.connections} of {said.most_connections} connections are taken"
+    if said.connections <= _MANY * said.most_connections:
+        return Finding(Level.OK, TITLE, result)
+    return Finding(Level.WARNING, TITLE, result, "more max_connections, or fewer `connections` in endpoint.json")
+
+
+def _age(said: SetUp) -> Finding:
+    result = f"the oldest transaction id is {said.age:,} transactions old"
+    if said.age < _OLD:
+        return Finding(Level.OK, TITLE, result)
+    return Finding(Level.ERROR, TITLE, f"{result}: autovacuum does not come by", "vacuumdb --freeze DATABASE")

@@ -1,0 +1,22 @@
+"""Room where an endpoint of files keeps everything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+
+TITLE = "Space on the disk"
+NEEDS = ()
+_LITTLE, _NONE = 1_000_000_000, 100_000_000
+"""Bytes."""
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    if endpoint.engine.shared:
+        return
+    free = endpoint.files.free_space(endpoint.folder)
+    level = Level.ERROR if free < _NONE else Level.WARNING if free < _LITTLE else Level.OK
+    fix = None if level is Level.OK else "free some space, or: lifeboat endpoint compact --data DIR"
+    yield Finding(level, str(endpoint.folder), f"{free // 1_000_000:,} MB are free", fix)

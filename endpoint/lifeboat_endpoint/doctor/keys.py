@@ -1,0 +1,38 @@
+"""Whether the places of keys give them: each is asked for the key of one tenant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.errors import EndpointError, KeyRevoked, VaultError
+from lifeboat_endpoint.tenancy.rows import Tenant
+
+TITLE = "Keys of the data"
+NEEDS = ("database", "schema", "objects")
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    """A tenant that took its key away did what it may do, so that is no fault of the endpoint."""
+    endpoint.signing_key()
+    source = endpoint.key_source
+    by_source: dict[str, list[Tenant]] = {source: []}
+    for tenant in endpoint.control.tenants():
+        if tenant.state == "active":
+            by_source.setdefault(tenant.key_source or source, []).append(tenant)
+    for spec, tenants in by_source.items():
+        yield _asked(endpoint, spec, tenants)
+
+
+def _asked(endpoint: Endpoint, spec: str, tenants: list[Tenant]) -> Finding:
+    if not tenants:
+        return Finding(Level.OK, spec, "no tenant has its key from there")
+    try:
+        endpoint.keys(tenants[0].id).sealer()
+    except KeyRevoked as error:
+        level = Level.ERROR if spec == endpoint.key_source else Level.WARNING
+        return Finding(level, spec, f"{tenants[0].name}: {error.message}", error.fix)
+    except (VaultError, EndpointError) as error:
+        return Finding(Level.ERROR, spec, f"{tenants[0].name}: {error.message}", error.fix)
+    return Finding(Level.OK, spec, "gives the key of one of its tenants" if len(tenants) > 1 else "gives its key")

@@ -1,0 +1,77 @@
+"""Whether anybody looks after a shared endpoint, and gets to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+
+import msgspec
+
+from lifeboat_alf import times
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.work.opening import queue_of
+from lifeboat_endpoint.work.queue import Count, Latest
+
+TITLE = "Workers"
+NEEDS = ("database", "schema")
+_START = "lifeboat endpoint work --data DIR"
+_LONG = timedelta(hours=1)
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    if not endpoint.engine.shared:
+        return
+    queue = queue_of(endpoint)
+    latest, counts = queue.latest(), queue.counts()
+    yield _working(endpoint, latest)
+    yield _waiting(counts)
+    yield _given_up(counts)
+    yield _read_back(endpoint, latest)
+
+
+def _working(endpoint: Endpoint, latest: Latest) -> Finding:
+    """Something is due in each of the shortest periods, whether there are tenants or not."""
+    period = timedelta(hours=min(filter(None, msgspec.structs.asdict(endpoint.settings.work_hours).values())))
+    since = max(latest.ended.values(), default=times.parse(endpoint.settings.created_at))
+    if latest.now - since < 2 * period:
+        return Finding(Level.OK, TITLE, "did something lately" if latest.ended else "nothing was due yet")
+    said = f"nobody has done anything since {times.to_text(since)}"
+    return Finding(Level.ERROR, TITLE, f"{said}: purges and old history wait", _START)
+
+
+def _waiting(counts: Iterable[Count]) -> Finding:
+    late = {count.kind: count.oldest for count in counts if count.state == "waiting"}
+    longest = timedelta(seconds=max(late.values(), default=0))
+    if longest < _LONG:
+        return Finding(Level.OK, TITLE, "nothing that is due has waited for an hour")
+    kind = max(late, key=lambda each: late[each])
+    result = f"what is due has waited for {longest // timedelta(minutes=1)} minutes ({kind})"
+    # What was purged here is to be gone by the time that was promised.
+    level = Level.ERROR if timedelta(seconds=late.get("apply_purge", 0)) >= _LONG else Level.WARNING
+    return Finding(level, TITLE, result, f"one more worker: {_START}")
+
+
+def _given_up(counts: Iterable[Count]) -> Finding:
+    dead = sum(count.jobs for count in counts if count.state == "dead")
+    if not dead:
+        return Finding(Level.OK, TITLE, "nothing was given up")
+    return Finding(Level.WARNING, TITLE, f"given up: {dead}", "lifeboat endpoint jobs list --dead --data DIR")
+
+
+def _read_back(endpoint: Endpoint, latest: Latest) -> Finding:
+    """Of every tenant, in twice the time that was decided."""
+    hours = endpoint.settings.work_hours.verify
+    if not hours:
+        return Finding(Level.OK, TITLE, "nothing is read back by itself: `verify` is 0 in `work_hours`")
+    before = latest.now - 2 * timedelta(hours=hours)
+
+    def last(tenant_id: str, created_at: str) -> datetime:
+        return latest.ended.get(("verify", tenant_id), times.parse(created_at))
+
+    tenants = [each for each in endpoint.control.tenants() if each.state == "active"]
+    late = sum(last(each.id, each.created_at) < before for each in tenants)
+    if not late:
+        return Finding(Level.OK, TITLE, "what is kept is read back in time")
+    result = f"what is kept of {late} of {len(tenants)} tenants was not read back for {2 * hours} hours"
+    return Finding(Level.WARNING, TITLE, result, "lifeboat endpoint verify --data DIR, and one more worker")

@@ -1,0 +1,252 @@
+"""`lifeboat endpoint doctor`: every fault that it knows is made, and found by what it says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from benchmarks import small_objects
+from cli_client import run
+from keeping import RunningClock, clock, endpoint
+from postgres_server import PostgresServer, running
+from shared_databases import API, TENANT, WORKER, SharedDatabase, with_roles
+
+from lifeboat_alf.findings import Checked, Level
+from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_endpoint import doctor, preparing, settings
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.maintenance import trust
+from lifeboat_endpoint.server import tls
+from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.work.opening import queue_of
+
+__all__ = ["clock", "endpoint"]
+
+EVERY = {"parts", "certificate", "clock", "database", "disk", "isolation", "keys", "objects", "work"}
+_ENDED = "insert into lifeboat_work.latest(kind, tenant, ended_at)"
+_names = itertools.count()
+
+
+def examined(endpoint: Endpoint) -> list[Checked]:
+    return list(doctor.examine(endpoint, lambda error: None))
+
+
+def wrong(endpoint: Endpoint) -> dict[str, list[str]]:
+    """What is not as it must be, by check; a server for tests has no checksums."""
+    found: dict[str, list[str]] = {}
+    for one in examined(endpoint):
+        if one.finding.level is not Level.OK and "no checksums" not in one.finding.result:
+            found.setdefault(one.check, []).append(one.finding.result)
+    return found
+
+
+def only(endpoint: Endpoint, check: str) -> str:
+    """The only thing that is wrong."""
+    found = wrong(endpoint)
+    assert found.keys() == {check}, found
+    (result,) = found[check]
+    return result
+
+
+# In a folder ------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_well_is_said_to_be(endpoint: Endpoint) -> None:
+    endpoint.add_tenant("home")
+    assert wrong(endpoint) == {}
+    assert {one.check for one in examined(endpoint)} == {"parts", "clock", "disk", "keys"}
+
+
+def test_a_key_that_is_gone_is_found(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.add_tenant("home")
+    (tmp_path / "endpoint.key").unlink()
+    assert "home: " in only(endpoint, "keys")
+
+
+def test_that_a_tenant_took_its_own_key_away_is_no_fault_of_the_endpoint(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.add_tenant("home")
+    endpoint.add_tenant("office", key_source=f"file:{tmp_path / 'office.key'}")
+    (tmp_path / "office.key").unlink()
+    (found,) = [one.finding for one in examined(endpoint) if one.finding.level is not Level.OK]
+    assert (found.level, found.subject) == (Level.WARNING, f"file:{tmp_path / 'office.key'}")
+
+
+def test_a_clock_that_jumped_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
+    trust.believe(endpoint)
+    clock.jump(days=400)
+    assert "nothing is thinned" in only(endpoint, "clock")
+
+
+def test_a_certificate_that_nobody_renewed_is_found(endpoint: Endpoint, clock: RunningClock) -> None:
+    tls.Authority(endpoint.folder / tls.FOLDER, files=SystemFiles(), clock=clock).certificate({"box.example.com"})
+    assert wrong(endpoint) == {}
+    clock.advance(days=151)
+    assert wrong(endpoint)["certificate"] == ["ends on 2027-05-19, and no server has renewed it"]
+
+
+@pytest.mark.parametrize(("free", "level"), [(900_000_000, Level.WARNING), (90_000_000, Level.ERROR)])
+def test_a_disk_that_is_nearly_full_is_found(endpoint: Endpoint, free: int, level: Level) -> None:
+    class Full(SystemFiles):
+        def free_space(self, folder: StrPath) -> int:
+            return free
+
+    endpoint.files = Full()
+    (found,) = [one.finding for one in examined(endpoint) if one.check == "disk"]
+    assert (found.level, found.result) == (level, f"{free // 1_000_000} MB are free")
+
+
+# Shared -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """One that keeps what it acknowledges."""
+    with running() as made:
+        durable = replace(made, options="-c fsync=on")
+        durable.restart()
+        yield durable
+
+
+@pytest.fixture
+def database(server: PostgresServer) -> SharedDatabase:
+    return with_roles(server, f"doctor{next(_names)}")
+
+
+@pytest.fixture
+def shared(database: SharedDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    for name, value in small_objects.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    with small_objects.objects() as address:
+        options = {"endpoint": address, "region": "us-east-1"}
+        store = SharedStore(database.address, small_objects.URL, options)
+        preparing.prepare(tmp_path / "data", store, key_source=f"file:{tmp_path / 'endpoint.key'}")
+        with Endpoint.open(tmp_path / "data") as made:
+            yield made
+
+
+def test_a_shared_endpoint_that_is_well_is_said_to_be(shared: Endpoint) -> None:
+    shared.add_tenant("home")
+    assert wrong(shared) == {}
+    assert {one.check for one in examined(shared)} == EVERY - {"certificate", "disk"}
+
+
+def test_a_database_that_acknowledges_too_soon_is_found(shared: Endpoint, database: SharedDatabase) -> None:
+    database.execute(f'alter database "{database.name}" set synchronous_commit = off')
+    assert only(shared, "database").startswith("synchronous_commit is off")
+
+
+def test_a_database_that_syncs_nothing_is_found(shared: Endpoint, server: PostgresServer) -> None:
+    replace(server, options="").restart()
+    try:
+        assert only(shared, "database").startswith("fsync is off")
+    finally:
+        server.restart()
+
+
+def test_a_database_of_which_all_connections_are_taken_is_told_of(shared: Endpoint, server: PostgresServer) -> None:
+    replace(server, options="-c fsync=on -c max_connections=8 -c superuser_reserved_connections=3").restart()
+    try:
+        first = [one.finding for one in examined(shared) if one.check == "database" and "taken" in one.finding.result]
+        assert [finding.result.endswith("of 5 connections are taken") for finding in first] == [True]
+    finally:
+        server.restart()
+
+
+@pytest.mark.parametrize("role", [API, WORKER])
+def test_a_role_above_row_level_security_is_found(shared: Endpoint, database: SharedDatabase, role: str) -> None:
+    database.execute(f"alter role {role} bypassrls")
+    try:
+        assert only(shared, "isolation") == f"the role {role} is above row-level security: it sees all tenants"
+    finally:
+        database.execute(f"alter role {role} nobypassrls")
+
+
+@pytest.mark.parametrize("change", ["disable row level security", "no force row level security"])
+def test_a_table_without_row_level_security_is_found(shared: Endpoint, database: SharedDatabase, change: str) -> None:
+    database.execute(f"alter table lifeboat_vault.record {change}")
+    assert only(shared, "isolation").startswith("the table lifeboat_vault.record")
+    (fix,) = [one.finding.fix for one in examined(shared) if one.check == "isolation"]
+    assert fix is not None
+    database.execute(fix.removeprefix('psql -c "').removesuffix('"'))
+    assert wrong(shared) == {}
+
+
+def test_a_view_over_the_tables_is_found(shared: Endpoint, database: SharedDatabase) -> None:
+    database.execute("create view lifeboat_tenant.everything as select * from lifeboat_tenant.agent")
+    assert only(shared, "isolation").startswith("lifeboat_tenant.everything is a view")
+
+
+def test_that_nobody_works_is_found_once_something_would_have_been_due(
+    shared: Endpoint, database: SharedDatabase
+) -> None:
+    database.execute(f"{_ENDED} values ('sweep', '', now() - interval '110 minutes')")
+    assert wrong(shared) == {}
+    database.execute("update lifeboat_work.latest set ended_at = now() - interval '130 minutes'")
+    assert "nobody has done anything since" in only(shared, "work")
+
+
+def test_what_was_given_up_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
+    queue_of(shared).add("verify", tenant=TENANT)
+    database.execute("update lifeboat_work.job set state = 'dead'")
+    assert only(shared, "work") == "given up: 1"
+
+
+@pytest.mark.parametrize(("kind", "level"), [("apply_purge", Level.ERROR), ("look_after", Level.WARNING)])
+def test_a_purge_that_waits_is_worse_than_other_work_that_does(
+    shared: Endpoint, database: SharedDatabase, kind: str, level: Level
+) -> None:
+    queue_of(shared).add(kind, tenant=TENANT)
+    database.execute("update lifeboat_work.job set due_at = now() - interval '90 minutes'")
+    (found,) = [one.finding for one in examined(shared) if one.check == "work" and one.finding.level is not Level.OK]
+    assert (found.level, found.result) == (level, f"what is due has waited for 90 minutes ({kind})")
+
+
+def test_what_was_not_read_back_for_long_is_told_of(shared: Endpoint, database: SharedDatabase) -> None:
+    home, office = shared.add_tenant("home"), shared.add_tenant("office")
+    for kind, tenant, days in (("verify", home.id, 13), ("verify", office.id, 15), ("sweep", "", 0)):
+        database.execute(f"{_ENDED} values ('{kind}', '{tenant}', now() - interval '{days} days')")
+    assert only(shared, "work") == "what is kept of 1 of 2 tenants was not read back for 336 hours"
+
+
+def test_the_clock_of_the_database_is_compared(shared: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+    ahead = shared.clock.now() + timedelta(minutes=20)
+    monkeypatch.setattr(SystemClock, "now", lambda clock: ahead)
+    assert "that of the database" in only(shared, "clock")
+
+
+def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
+    shared: Endpoint, server: PostgresServer
+) -> None:
+    server.stop()
+    try:
+        found = {one.check: one.finding for one in examined(shared)}
+    finally:
+        server.start()
+    assert found["parts"].level is Level.OK  # the object store, the last of them
+    assert found["objects"].level is Level.OK
+    assert {name for name, finding in found.items() if finding.result.startswith("not examined")} == {
+        *("clock", "database", "isolation", "keys", "work")
+    }
+
+
+def test_the_command_says_what_helps_and_ends_with_1(shared: Endpoint, database: SharedDatabase) -> None:
+    database.execute(f"{_ENDED} values ('sweep', '', now() - interval '3 hours')")
+    found = run("endpoint", "doctor", "--data", shared.folder, expect=1)
+    assert not found["ok"]
+    (broken,) = [one for one in found["findings"] if one["level"] == "error"]
+    assert broken["fix"] == f"lifeboat endpoint work --data {shared.folder}"
+    database.execute("update lifeboat_work.latest set ended_at = now()")
+    assert run("endpoint", "doctor", "--data", shared.folder)["ok"]
+
+
+def test_every_check_says_what_it_needs_of_the_parts(shared: Endpoint) -> None:
+    parts = shared.engine.checks().keys()
+    for name in doctor.checks_in(doctor.__path__):
+        module = __import__(f"lifeboat_endpoint.doctor.{name}", fromlist=["NEEDS"])
+        assert set(module.NEEDS) <= parts and module.TITLE
+    assert settings.FILE in {path.name for path in shared.folder.iterdir()}
