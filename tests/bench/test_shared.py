@@ -49,7 +49,11 @@ def test_what_a_database_did_is_counted_for_each(cluster: Cluster) -> None:
     assert found.commits == 1
     assert found.wal > 0 and found.pages >= 1
     assert found.whole == 0.1  # the first one writes the page whole
-    asked = [calls for calls, _, _, text in cluster.costliest("bench", 100) if text.startswith("insert into note values ($1)")]
+    asked = [
+        calls
+        for calls, _, _, text in cluster.costliest("bench", 100)
+        if text.startswith("insert into note values ($1)")
+    ]
     assert asked == [11]
 
 
