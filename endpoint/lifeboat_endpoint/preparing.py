@@ -54,8 +54,8 @@ def prepare(
     files: FileOperations | None = None,
     clock: Clock | None = None,
 ) -> Prepared:
-    """Make or upgrade the tables, and endpoint.json in `folder` where there is none. The key of `key_source` is made
-    where there is none; another process needs the very same one.
+    """Make or upgrade the tables, and endpoint.json in `folder` where there is none; then the key of `key_source` is
+    made, too, where there is none. Another process needs the very same one.
 
     Raises EndpointSettings for addresses that are not safe, missing roles, a folder of another endpoint, or a place for
     objects that is not the endpoint's, EndpointNewer, KeySourceRefused, KeyRevoked for another key than the endpoint's,
@@ -76,7 +76,8 @@ def prepare(
     owner = Database(database, store.owner_role)
     run = migrating.prepare(owner, api_role=store.api_role, worker_role=store.worker_role)
     files.make_folders(folder, 0o700)
-    registry.make_key(key_source, outside=folder)
+    if known is None:  # else it may have moved to another source, and nothing is made for it any more
+        registry.make_key(key_source, outside=folder)
     wanted = known.id if known is not None else ids.new(times.to_text(clock.now()))
     with contextlib.closing(Pools(Database(database, store.worker_role), connections=store.connections)) as pools:
         control = PostgresStore(pools.control, "control", tenant=None)

@@ -89,6 +89,14 @@ def test_another_key_is_refused_before_anything_is_sealed_under_it(begin: Beginn
     assert not (tmp_path / "two" / "endpoint.json").exists()
 
 
+def test_tables_are_brought_up_also_where_the_former_key_is_gone(begin: Beginning, tmp_path: Path) -> None:
+    """The endpoint moved to another key source, and the endpoint.json of this machine still names the former one."""
+    begin("one")
+    (tmp_path / "key.key").unlink()
+    again = begin("one")
+    assert not again.made and not again.joined and not (tmp_path / "key.key").exists()
+
+
 def test_a_process_whose_key_became_another_one_says_so(begin: Beginning, tmp_path: Path) -> None:
     begin("one")
     (tmp_path / "key.key").write_text("11" * 32)

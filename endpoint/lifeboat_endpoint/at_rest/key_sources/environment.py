@@ -20,7 +20,8 @@ class EnvironmentKind:
     def make(self, where: str, *, outside: Path) -> None:
         if _read(where) is None:
             raise KeySourceRefused(
-                f"the variable {where} is not set", fix=f"export {where}=$(openssl rand -hex {KEY_BYTES})"
+                f"the variable {where} is not set",
+                fix=f"export {where}=$(openssl rand -hex {KEY_BYTES}) for what is new, else the key it has",
             )
 
 
