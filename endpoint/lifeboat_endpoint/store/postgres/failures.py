@@ -39,7 +39,7 @@ _NOT_LET_IN = (
 )
 """What keeps a connection from being made until somebody changes something."""
 _OF_POOLER = "unsupported startup parameter"
-_ADDRESS_FIX = "look at `store` in endpoint.json, at the password file and at the certificates"
+_ADDRESS_FIX = "look at the address (`store` in endpoint.json), at pg_hba.conf, and at the passwords or certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
     errors.VaultBusy: "try again in a moment",
     errors.VaultFull: "give the database more space",
