@@ -15,6 +15,8 @@ from shared_endpoint import SharedEndpoint
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.preparing import Prepared, prepare
+from lifeboat_endpoint.server.app import make_app
+from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.objects.bucket import MARKER
@@ -102,6 +104,22 @@ def test_a_process_whose_key_became_another_one_says_so(begin: Beginning, tmp_pa
     (tmp_path / "key.key").write_text("11" * 32)
     with Endpoint.open(tmp_path / "one") as endpoint, pytest.raises(errors.KeyRevoked, match="another key"):
         endpoint.check_key()
+
+
+@pytest.mark.parametrize("other", [None, "11" * 32], ids=["withheld", "another one"])
+def test_a_process_that_takes_the_place_of_another_without_the_key_answers_and_is_not_ready(
+    other: str | None, begin: Beginning, tmp_path: Path
+) -> None:
+    begin("one")
+    key = (tmp_path / "key.key").rename(tmp_path / "withheld")
+    if other is not None:
+        (tmp_path / "key.key").touch(0o600)
+        (tmp_path / "key.key").write_text(other)
+    app = make_app(tmp_path / "one", ServerSettings("https://endpoint.example.com"))
+    assert app.state.server.readiness.missing() == ("key",)
+    key.rename(tmp_path / "key.key")
+    assert app.state.server.endpoint.signing_key().public
+    app.state.handling.close()
 
 
 def test_a_database_into_which_an_endpoint_is_being_moved_is_joined_by_nobody(

@@ -26,7 +26,7 @@ from lifeboat_endpoint import operations
 from lifeboat_endpoint.at_rest import held_keys
 from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
-from lifeboat_endpoint.errors import EndpointBusy, KeySourceAway, KeySourceRefused, VaultBusy
+from lifeboat_endpoint.errors import EndpointBusy, KeyRevoked, KeySourceAway, KeySourceRefused, VaultBusy
 from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
@@ -60,8 +60,9 @@ def make_app(
     folder now and closes it when the server ends. While it is `draining` it answers, and says that it is not ready.
     Raises as `Endpoint.open`."""
     endpoint = Endpoint.open(folder, role="api")
-    # Whoever asks for the version waits for no disk; a database that is away now is there later.
-    with contextlib.suppress(VaultBusy, EndpointBusy, KeySourceAway):
+    # Whoever asks for the version waits for no disk. A database or a key that is away or withheld now is there later,
+    # and tenants with a key source of their own are served meanwhile.
+    with contextlib.suppress(VaultBusy, EndpointBusy, KeySourceAway, KeyRevoked, KeySourceRefused):
         endpoint.signing_key()
     found = tuple(table.routes() if routes is None else routes)
     metrics = Metrics()
@@ -99,6 +100,7 @@ def _readiness(endpoint: Endpoint, draining: Callable[[], bool], metrics: Metric
         source = registry.key_source(endpoint.key_source, outside=endpoint.folder)
         if source.unwrap(source.wrap(b"ready")) != b"ready":
             raise KeySourceRefused("the key of the data opens something else")
+        endpoint.check_key()
 
     checks = {**endpoint.engine.checks(), "key": key}
     return Readiness(
