@@ -263,3 +263,11 @@ def test_a_shared_endpoint_is_prepared_with_all_that_it_needs_or_not_at_all(data
 def test_nobody_is_told_to_copy_a_key_that_never_leaves_its_service() -> None:
     assert keeping("file:/etc/lifeboat.key") == keeping("env:KEY") == "keep a copy of that key elsewhere"
     assert "copy" not in keeping("aws-kms:alias/lifeboat") + keeping("transit:https://vault.example.com/transit/keys/a")
+
+
+def test_a_file_that_cannot_be_written_is_named_with_what_shows_why(made: Json, data: Path, tmp_path: Path) -> None:
+    folder, missing = tmp_path / "folder", tmp_path / "missing" / "audit.jsonl"
+    folder.mkdir()
+    for place, shown in ((folder, folder), (missing, missing.parent)):
+        error = endpoint(data, "audit", "--export", str(place), expect=1)["error"]
+        assert str(place) in error["message"] and error["fix"] == f"ls -ld {shown}"

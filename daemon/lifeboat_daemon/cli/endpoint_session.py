@@ -4,6 +4,7 @@ a server that keeps the agents of others needs none."""
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -72,8 +73,28 @@ def endpoint_command(
             for_operators(error)
             error.fix = with_folder(error.fix, data)
             raise
+        except OSError as error:
+            found = _of_place(error)
+            if found is None:
+                raise
+            raise found from error
 
     return run
+
+
+_OF_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+
+
+def _of_place(error: OSError) -> LifeboatError | None:
+    """A file or folder that cannot be used is named, with what shows why; the doctor of a machine knows none of them.
+    None for anything else of the system."""
+    from lifeboat_endpoint.errors import EndpointError
+
+    if not isinstance(error, _OF_PLACES) or error.filename is None:
+        return None
+    place = os.fsdecode(error.filename)
+    shown = place if os.path.lexists(place) else os.path.dirname(place) or "."
+    return EndpointError(f"{place}: {error.strerror}", fix=f"ls -ld {argument(shown)}")
 
 
 _DATA_TITLES = {
