@@ -284,6 +284,19 @@ def test_the_doctor_asks_it(endpoint: RunningEndpoint, context: Context, monkeyp
     assert {"identity", "clock", "token", "room"} <= {one["subject"] for one in document["findings"]}
 
 
+def test_the_doctor_says_how_much_room_there_is(
+    endpoint: RunningEndpoint, context: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conformance, "CHECKS", [])
+    run("remote", "add", "home", joined(endpoint))
+    run("endpoint", "tenant", "quota", "home", "5MB", "--data", endpoint.data)
+    try:
+        found = run("doctor", "--remote", "home")["findings"]
+    finally:
+        run("endpoint", "tenant", "quota", "home", "none", "--data", endpoint.data)
+    assert next(one for one in found if one["subject"] == "room")["result"].endswith(" of 5.2 MB")
+
+
 def test_the_doctor_says_that_another_one_answers(endpoint: RunningEndpoint, context: Context) -> None:
     run("remote", "add", "home", joined(endpoint))
     path = registry.file(context, "home")

@@ -95,9 +95,9 @@ def _room(context: Context, config: RemoteConfig, met: Met) -> Iterator[Finding]
     except LifeboatError as error:
         yield Finding(Level.ERROR, "agents", f"{error.title}: {error.message}", _fix(error))
         return
-    used, limit = sum(agent.bytes for agent in agents), met.about.limits.get("tenant_bytes")
+    used, limit = sum(agent.bytes for agent in agents), met.room
     takes = f"{count_text(len(agents), 'agent')}, {size_text(used)}"
-    if not isinstance(limit, int) or limit <= 0:
+    if limit is None:
         yield Finding(Level.OK, "room", takes)
         return
     level = Level.WARNING if used > FULL * limit else Level.OK

@@ -27,7 +27,7 @@ class Authenticated(Protocol):
     """A remote that lets in who shows a token."""
 
     def whoami(self) -> JsonObject:
-        """{tenant, name, scopes, expires_at}. Raises RemoteError."""
+        """{tenant, name, scopes, expires_at, quota}. Raises RemoteError."""
         ...
 
     def revoke_token(self) -> None:
@@ -53,6 +53,12 @@ class Met:
         """When the token ends, None for never."""
         found = (self.token or {}).get("expires_at")
         return found if isinstance(found, str) else None
+
+    @property
+    def room(self) -> int | None:
+        """How many bytes all agents may take there together, None where it names no limit."""
+        found = (self.token or {}).get("quota", self.about.limits.get("tenant_bytes"))
+        return found if isinstance(found, int) and found > 0 else None
 
     @property
     def superfluous(self) -> list[str]:

@@ -57,10 +57,13 @@ class Health(Struct):
 
 
 class TokenInfo(Struct):
+    """`quota`: how many bytes its tenant may keep, null where there is no limit."""
+
     tenant: str
     name: str
     scopes: list[str]
     expires_at: str | None
+    quota: int | None
 
 
 # Agents -------------------------------------------------------------------------------------------------------------

@@ -76,7 +76,13 @@ def test_a_token_says_whose_it_is(client: httpx.Client) -> None:
         "name": "test",
         "scopes": ["pull", "push"],
         "expires_at": None,
+        "quota": None,
     }
+
+
+def test_a_token_says_how_much_its_tenant_may_keep(served: ServedApp, client: httpx.Client) -> None:
+    served.app.state.server.endpoint.control.set_quota(served.tenants["home"], 5 << 20)
+    assert client.get("/token").json()["quota"] == 5 << 20
 
 
 def test_what_belongs_to_somebody_else_is_not_there(served: ServedApp, client: httpx.Client) -> None:

@@ -52,9 +52,11 @@ def authority(call: Call) -> Answer:
 
 
 def token(call: Call) -> Answer:
-    control = call.server.endpoint.control
+    endpoint = call.server.endpoint
+    control = endpoint.control
     tenant, found = control.tenant(call.caller.tenant_id), control.token(call.caller.token_id)
-    return Answer(TokenInfo(tenant.name, found.name, sorted(found.scopes), found.expires_at))
+    quota = endpoint.limits(tenant).tenant_bytes
+    return Answer(TokenInfo(tenant.name, found.name, sorted(found.scopes), found.expires_at, quota))
 
 
 def revoke(call: Call) -> Answer:
