@@ -191,4 +191,4 @@ def _print(session: EndpointSession, served: Served, new: _New | None, joined: s
         output.line("To keep a second copy here, on the machine of your agents; the line is not shown again:")
         output.verbatim(f"  lifeboat remote add endpoint '{joined}'")
     else:
-        output.verbatim(f"A line to join with: {session.command('serve --join TENANT')}")
+        output.verbatim(f"A line to join with: {session.command('token add TENANT')}")

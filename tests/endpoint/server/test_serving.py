@@ -28,7 +28,7 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import ServerMissing
 from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.remote.join import parse
-from lifeboat_endpoint.server.serve import Wanted, _Watcher
+from lifeboat_endpoint.server.serve import Served, Wanted, _Watcher
 from lifeboat_endpoint.server.tls import Authority
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
@@ -72,6 +72,15 @@ def test_another_machine_joins_with_a_token_of_its_own(tmp_path: Path) -> None:
     assert (none, first.tenant, again.tenant) == (None, "home", "home")
     assert (first.made_endpoint, again.made_endpoint) == (True, False)
     assert first.secret != again.secret
+
+
+def test_a_server_that_runs_names_a_command_that_works_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`serve --join` would find the port taken, and leave a token behind."""
+    session = EndpointSession(Output(as_json=False), tmp_path)
+    endpoint_serve._print(session, Served("https://boat.example.com", "", "0.0.0.0", 8443), None, None)
+    assert f"A line to join with: lifeboat endpoint token add TENANT --data {tmp_path}" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("keys_elsewhere")
