@@ -14,6 +14,7 @@ from typing import Any
 from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.errors import RemoteError
+from lifeboat_endpoint.service.refusing import BUSY, UNUSABLE
 
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:lifeboat:problem:"
@@ -101,7 +102,9 @@ def for_client(error: Exception, request_id: str) -> LifeboatError:
     if isinstance(error, errors.EndpointMoving | errors.EndpointMoved):
         return errors.RemoteBusy(error.message, retry_after=60)
     if isinstance(error, errors.VaultBusy):
-        return errors.RemoteBusy("the endpoint is busy with this agent", retry_after=1)
+        return errors.RemoteBusy(BUSY, retry_after=1)
+    if isinstance(error, errors.VaultUnusable):
+        return errors.RemoteBusy(UNUSABLE, retry_after=60)
     if isinstance(error, errors.UnknownSequence):
         return errors.UnknownThere("there is no such sequence")
     if isinstance(error, errors.UnknownTenant):

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from lifeboat_alf.errors import AlfError
 from lifeboat_endpoint import errors
 
+BUSY = "the endpoint is busy with this agent, or does not reach its data right now"
+UNUSABLE = "the endpoint cannot use the place of its data"
 _SOON = 1.0
 _LATER = 60.0
 """Seconds after which a busy or full endpoint is worth another try."""
@@ -23,8 +25,7 @@ def as_remote() -> Iterator[None]:
     except (errors.EndpointMoving, errors.EndpointMoved) as error:
         raise errors.RemoteBusy(error.message, retry_after=_LATER) from error
     except errors.VaultBusy as error:
-        said = "the endpoint is busy with this agent, or does not reach its data right now"
-        raise errors.RemoteBusy(said, retry_after=_SOON) from error
+        raise errors.RemoteBusy(BUSY, retry_after=_SOON) from error
     except errors.UnknownSequence as error:
         raise errors.UnknownThere(error.message) from error
     except errors.OtherDataKey as error:
@@ -32,7 +33,7 @@ def as_remote() -> Iterator[None]:
     except (errors.VaultDamaged, errors.VaultMissing, errors.VaultNewer) as error:
         raise errors.RemoteDamaged("what the endpoint keeps of this agent cannot be read") from error
     except errors.VaultUnusable as error:
-        raise errors.RemoteBusy("the endpoint cannot use the place of its data", retry_after=_LATER) from error
+        raise errors.RemoteBusy(UNUSABLE, retry_after=_LATER) from error
     except errors.DraftInvalid as error:
         raise errors.RemoteRefused(error.message) from error
 

@@ -45,6 +45,7 @@ def test_an_error_comes_through_as_itself(error: LifeboatError, status: int) -> 
         (BadJson("MEMORY is no JSON"), "remote_refused", 422),
         (errors.VaultFull("no space on /srv/example"), "remote_full", 507),
         (errors.VaultBusy("/srv/example/vault.db is locked"), "remote_busy", 503),
+        (errors.VaultUnusable("/srv/example: permission denied"), "remote_busy", 503),
         (errors.VaultDamaged("/srv/example/vault.db: malformed"), "remote_damaged", 500),
         (errors.UnknownSequence("7"), "unknown_there", 404),
         (errors.KeyRevoked("/srv/example.key is gone"), "key_revoked", 403),
