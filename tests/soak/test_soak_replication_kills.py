@@ -20,7 +20,8 @@ from lifeboat_endpoint.maintenance import care, rotation
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
 PURGE = (Step.ENDPOINT_REDACTED, Step.ENDPOINT_ERASED)  # no push comes to these: test_soak_purge_kills
-PUSH = [step for step in Step if step.name.startswith("ENDPOINT_") and step not in PURGE]
+ENDPOINT = [step for step in Step if step.name.startswith("ENDPOINT_")]
+PUSH = [step for step in ENDPOINT if step not in PURGE and not step.name.startswith("ENDPOINT_MIGRATE_")]
 IN_VAULT = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
 REENCRYPT = [step for step in Step if step.name.startswith("REENCRYPT_")]
 REPLICATE = [step for step in Step if step.name.startswith("REPLICATE_")]
