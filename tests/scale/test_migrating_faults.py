@@ -58,9 +58,9 @@ def _keys(moving: Moving) -> Iterator[str]:
 
 
 def test_killed_again_and_again_it_comes_to_its_end(moving: Moving) -> None:
-    assert dies_at(moving, Step.ENDPOINT_MIGRATE_KEYS, 2)
+    """Four jobs run side by side: how much is left after each is not certain, only that this much is."""
+    assert dies_at(moving, Step.ENDPOINT_MIGRATE_KEYS)
     assert dies_at(moving, Step.BLOB_COMPARED, 2)
-    # Agents are copied side by side: that one is left is certain, no more.
     assert dies_at(moving, Step.ENDPOINT_MIGRATE_ROWS)
     assert dies_at(moving, Step.ENDPOINT_MIGRATE_LEFT)
     moving.move()
