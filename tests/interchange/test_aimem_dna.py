@@ -103,7 +103,6 @@ MAINTENANCE = {
     "due": TRIED,
     "figures": "reads",
     "history": TRIED,
-    "locking": PART,
     "proving": "reads",
     "purges": TRIED,
     "removal": TRIED,
