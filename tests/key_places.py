@@ -82,3 +82,11 @@ def key_place(kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     else:
         with fake_transit(monkeypatch) as transit:
             yield TransitPlace(transit)
+
+
+def behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever heeds the environment asks a proxy that does not answer, also for what is on this machine."""
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)

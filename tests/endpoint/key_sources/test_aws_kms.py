@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
+from key_places import behind_a_proxy
 
 from lifeboat_endpoint.at_rest.key_sources import registry, service
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
@@ -166,10 +167,7 @@ def test_an_answer_without_end_is_not_read(kms: FakeKms) -> None:
 
 
 def test_what_is_said_without_tls_passes_no_proxy(kms: FakeKms, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+    behind_a_proxy(monkeypatch)
     assert source(kms.spec()).unwrap(source(kms.spec()).wrap(SECRET)) == SECRET
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 from fake_transit import TOKEN, FakeTransit, fake_transit
+from key_places import behind_a_proxy
 from talking_server import status
 
 from lifeboat_endpoint.at_rest.key_sources import registry, service
@@ -332,10 +333,7 @@ def test_an_answer_without_end_is_not_read(transit: FakeTransit) -> None:
 
 
 def test_what_is_said_without_tls_passes_no_proxy(transit: FakeTransit, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.delenv(name, raising=False)
+    behind_a_proxy(monkeypatch)
     assert source(transit.spec()).unwrap(source(transit.spec()).wrap(SECRET)) == SECRET
 
 
