@@ -25,7 +25,7 @@ ROUNDS = 50
 """In each batch; there are four."""
 ANY_MOMENT = 3.0
 """Seconds after its start within which a round that is killed at no step is killed."""
-STEP_WITHIN = 6.0
+STEP_WITHIN = 8.0
 """Seconds that a round waits for its step. Not every step is reached in every round."""
 
 
@@ -45,7 +45,7 @@ def test_whenever_daemon_or_worker_are_killed_everything_holds(tmp_path: Path, b
     always(ada.context, ada.agent, ada.trees)
     print(f"batch {batch}: {dict(ends)}, {writer.edits} edits, sequence {ada.head}")
     assert writer.edits > 20 * ROUNDS
-    assert min(ends["daemon at its step"], ends["worker at its step"]) > ROUNDS / 10
+    assert ends["daemon at its step"] > ROUNDS / 6 and ends["worker at its step"] > ROUNDS / 6
 
 
 def one_round(ada: Harbour, chance: random.Random, number: int) -> str:
