@@ -15,7 +15,7 @@ BENCH  ?=
 # Tests of the service wait for it more than they compute: three processes for two processors.
 PROCESSES ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 PACKAGE ?=
-SCALE ?= tests/scale tests/endpoint/store
+SCALE ?= tests/scale
 FORMULA ?=
 
 .DEFAULT_GOAL := help
@@ -48,51 +48,51 @@ test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
 	$(PYTEST) -n $(PROCESSES) --dist loadgroup
 
 test-tui: $(VENV)/dev.stamp ## every screen of the dashboard by keys, and its pictures
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m tui tests/tui
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup tests/tui
 
 test-interchange: $(VENV)/dev.stamp ## AIMEM Bundle, AICF, Aionforge Memory: checklists, round trips, rubbish
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m interchange tests/interchange
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup tests/interchange
 
 check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) tests/test_house.py tests/test_spec_map.py tests/docs
+	$(PYTEST) tests/project/test_house.py tests/project/test_spec_map.py tests/docs
 
 bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a bare walk (BENCH="--quick --strict")
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
-	$(PYTEST) -m real --timeout 900 tests/real
+	$(PYTEST) --timeout 900 tests/real
 
 test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift; SCALE=FILES)
-	$(PYTEST) -n $(PROCESSES) --dist loadfile -m scale --timeout 300 $(SCALE)
+	$(PYTEST) -n $(PROCESSES) --dist loadfile --timeout 300 $(SCALE)
 
 test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup -m soak --timeout 1200 tests/soak
+	$(PYTEST) -n $(PROCESSES) --dist loadgroup --timeout 1200 tests/soak
 
 package: $(VENV)/dev.stamp ## wheel, source distribution, Debian package, units and checksums, in dist/ (PACKAGE=--release)
 	$(BIN)/python packaging/tools/make.py $(PACKAGE)
 
 test-package: $(VENV)/dev.stamp ## build the packages, install them in a clean root, upgrade, remove (root, debootstrap)
-	$(PYTEST) -m package --timeout 900 tests/package
+	$(PYTEST) --timeout 900 tests/package
 
 formula: $(VENV)/dev.stamp ## the formula for Homebrew, of what lies in dist/ (FORMULA="--homepage URL --release URL --index URL")
 	$(BIN)/python packaging/tools/formula.py $(FORMULA) dist/agent_lifeboat-*.tar.gz
 
 fuzz: $(VENV)/fuzz.stamp ## coverage-guided fuzzing of the readers (FUZZ_SECONDS=60)
-	$(BIN)/python tests/fuzz_readers.py --seconds $(or $(FUZZ_SECONDS),60)
+	PYTHONPATH=tests $(BIN)/python -m support.fuzz.fuzz_readers --seconds $(or $(FUZZ_SECONDS),60)
 
 docs: $(VENV)/run.stamp ## write the pages that follow from the code: commands, errors
-	$(BIN)/python tests/doc_pages.py
+	PYTHONPATH=tests $(BIN)/python -m support.docs.doc_pages
 
 recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, from real commands on an invented home
-	$(BIN)/python tests/tui/recorder.py
+	PYTHONPATH=tests $(BIN)/python -m support.tui.recorder
 
 pictures: $(VENV)/dev.stamp ## pictures of every screen, for tests and docs/screenshots (chromium); look at them then
-	$(PYTEST) -m tui tests/tui/test_pictures.py --snapshot-update
-	$(BIN)/python tests/tui/pictures.py
+	$(PYTEST) tests/tui/test_pictures.py --snapshot-update
+	PYTHONPATH=tests $(BIN)/python -m support.tui.pictures
 
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from notebook_installs import make_notebook
-from notebook_runtime import Notebook
 
 from lifeboat_adapters.contract import Adapter, Derivation, FoundAgent, Installation, Offer, Root, Row, Section
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_adapters.testing import AdapterConformance, Made
+from support.adapters.notebook_installs import make_notebook
+from support.adapters.notebook_runtime import Notebook
 
 Json = dict[str, Any]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import openclaw_workspaces as workspaces
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.notes import dress, joining, splitting
 from lifeboat_adapters.openclaw import ADAPTER
+from support.adapters import openclaw_workspaces as workspaces
 
 NOTE = "memory/default.md"
 IDS = [f"0198f7a0-0000-7000-8000-0000000{number:05x}" for number in range(40)]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import time
 
-import openclaw_workspaces as workspaces
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from lifeboat_adapters.contract import Section
 from lifeboat_adapters.notes import splitting
 from lifeboat_adapters.notes.splitting import LARGEST_SECTION, PRIMARY_PRINCIPAL_NAMESPACE
 from lifeboat_adapters.openclaw import ADAPTER
+from support.adapters import openclaw_workspaces as workspaces
 
 
 def split(relative: str, text: str) -> list[Section]:

@@ -5,12 +5,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import ADAPTER, databases
+from support.adapters import openclaw_workspaces as workspaces
 
 
 def located(made: workspaces.StateFolder, agent: str = "main") -> Installation:

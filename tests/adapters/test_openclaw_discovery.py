@@ -3,12 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import ADAPTER, discovery, placement
+from support.adapters import openclaw_workspaces as workspaces
 
 
 def ids(found: list[FoundAgent]) -> list[str]:

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.openclaw.restore import next_steps
 from lifeboat_alf.testing import MemoryState
+from support.adapters import openclaw_workspaces as workspaces
 
 DB = "raw/openclaw-home/db/"
 PROGRAM = Path("/invented/bin/openclaw")

@@ -4,16 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import openclaw_derived as derived
-import openclaw_workspaces as workspaces
 import pytest
-import reference
 from jsonschema import Draft202012Validator
-from openclaw_derived import FileMap
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.persona import synthesis
+from support import reference
+from support.adapters import openclaw_derived as derived
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters.openclaw_derived import FileMap
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"

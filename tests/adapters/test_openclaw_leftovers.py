@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import openclaw_stores as stores
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
+from support.adapters import openclaw_stores as stores
+from support.adapters import openclaw_workspaces as workspaces
 
 KEY = "sk-fake-leftover-key-0000000000"
 PROFILES = json.dumps(stores.store(a__x=stores.api_key("a", KEY)))

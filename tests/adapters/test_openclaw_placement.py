@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.openclaw import placement
+from support.adapters import openclaw_workspaces as workspaces
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import openclaw_derived as derived
-import openclaw_workspaces as workspaces
 import pytest
-from openclaw_derived import FileMap
 
 from lifeboat_adapters.persona import synthesis
+from support.adapters import openclaw_derived as derived
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters.openclaw_derived import FileMap
 
 USER = "raw/openclaw/USER.md"
 

@@ -2,10 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import openclaw_derived as derived
-import openclaw_workspaces as workspaces
 import pytest
-from openclaw_derived import FileMap
 
 from lifeboat_adapters.notes import joining, splitting
 from lifeboat_adapters.notes import rendering as notes_rendering
@@ -13,6 +10,9 @@ from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.persona import synthesis
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
+from support.adapters import openclaw_derived as derived
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters.openclaw_derived import FileMap
 
 RAW = "raw/openclaw/"
 ID = "0198f7a0-0000-7000-8000-00000000000"

@@ -5,8 +5,6 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-import openclaw_stores as stores
-import openclaw_workspaces as workspaces
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +12,8 @@ from hypothesis import strategies as st
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.openclaw import ADAPTER, paths
 from lifeboat_alf import codec
+from support.adapters import openclaw_stores as stores
+from support.adapters import openclaw_workspaces as workspaces
 
 CONFIG = "raw/openclaw-home/openclaw.json"
 

@@ -6,8 +6,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-import openclaw_stores as stores
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters.contract import Row
@@ -15,6 +13,8 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import ADAPTER, paths
 from lifeboat_adapters.openclaw.credentials.profiles import profiles_in
 from lifeboat_alf import codec
+from support.adapters import openclaw_stores as stores
+from support.adapters import openclaw_workspaces as workspaces
 
 KEY = "sk-fake-orchard-key-0000000000"
 ACCESS, REFRESH = "fake-access-token-0000000000", "fake-refresh-token-0000000000"

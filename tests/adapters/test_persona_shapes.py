@@ -3,15 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import zeroclaw_derived as derived
 from hypothesis import given
 from hypothesis import strategies as st
-from zeroclaw_derived import NOVA, WITH_AIEOS, files, text_of
 
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
 from lifeboat_adapters.persona import shapes
 from lifeboat_adapters.zeroclaw import rendering
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_derived as derived
+from support.adapters.zeroclaw_derived import NOVA, WITH_AIEOS, files, text_of
 
 KEYS = st.sampled_from(["name", "primary", "scores", "catchphrases", "zeroclaw", "read", "@alf", "projects", "x"])
 RUBBISH = st.recursive(

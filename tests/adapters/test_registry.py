@@ -4,11 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters import registry
 from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from support.adapters import openclaw_workspaces as workspaces
 
 
 def test_adapters_are_found_by_entry_point() -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from zeroclaw_derived import NOVA, text_of
 
 from lifeboat_adapters.zeroclaw.layers.aieos import from_aieos, to_aieos
 from lifeboat_adapters.zeroclaw.layers.aieos_merging import merged
 from lifeboat_adapters.zeroclaw.layers.aieos_text import rewritten
+from support.adapters.zeroclaw_derived import NOVA, text_of
 
 # Documents in the shape of AIEOS, with rubbish in it ------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from zeroclaw_installs import GENERATIONS, Install, make_database, make_install, stable
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
 from lifeboat_adapters.zeroclaw import ADAPTER
+from support.adapters.zeroclaw_installs import GENERATIONS, Install, make_database, make_install, stable
 
 
 def located(made: Install, alias: str = "default") -> Installation:

@@ -3,15 +3,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import openclaw_workspaces as workspaces
 import pytest
-from zeroclaw_installs import GENERATIONS, make_database, make_install
 
 from lifeboat_adapters import registry
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
 from lifeboat_adapters.zeroclaw import ADAPTER, config, host
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters.zeroclaw_installs import GENERATIONS, make_database, make_install
 
 EARLY, CURRENT = "0.5.9", "0.8.3"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import zeroclaw_derived as derived
-from zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
+
+from support.adapters import zeroclaw_derived as derived
+from support.adapters.zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
 EARLY = 'default_provider = "anthropic"\ndefault_model = "claude-example-1"\n'
 

@@ -6,12 +6,8 @@ import copy
 import json
 from typing import Any
 
-import openclaw_derived as openclaw
 import pytest
-import reference
-import zeroclaw_derived as derived
 from jsonschema import Draft202012Validator
-from zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.zeroclaw import ADAPTER
@@ -19,6 +15,10 @@ from lifeboat_adapters.zeroclaw.layers import identity as layer
 from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
 from lifeboat_adapters.zeroclaw.layers.aieos_synthesis import made, text
 from lifeboat_adapters.zeroclaw.paths import HOME, RAW
+from support import reference
+from support.adapters import openclaw_derived as openclaw
+from support.adapters import zeroclaw_derived as derived
+from support.adapters.zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
 EARLY = 'default_provider = "anthropic"\ndefault_model = "claude-example-1"\n'
 DOCUMENT = '{"identity": {"names": {"first": "Nova"}}}'

@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.restore import installing
 from lifeboat_alf.testing import MemoryState, head
+from support.adapters import zeroclaw_installs as installs
 
 
 def named(name: str = "Ada", **hints: Any) -> MemoryState:

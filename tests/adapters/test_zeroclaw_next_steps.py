@@ -4,12 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import zeroclaw_installs as installs
-import zeroclaw_restores as restores
 
 from lifeboat_adapters.contract import NextStep
 from lifeboat_adapters.zeroclaw import ADAPTER
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_installs as installs
+from support.adapters import zeroclaw_restores as restores
 
 PROGRAM = Path("/opt/example/bin/zeroclaw")
 VECTORS = '[memory]\nembedding_provider = "openai"\n'

@@ -4,11 +4,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from zeroclaw_installs import make_install
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.zeroclaw import ADAPTER, placement
+from support.adapters.zeroclaw_installs import make_install
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 RAW, HOME = "raw/zeroclaw/", "raw/zeroclaw-home/"
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_server import PASSWORD, PostgresServer, running
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -19,6 +18,7 @@ from lifeboat_adapters.zeroclaw import remote
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.remote import postgres
 from lifeboat_alf.embeddings import bytes_of
+from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import openclaw_derived as openclaw
-import openclaw_workspaces as workspaces
-import zeroclaw_derived as derived
-from openclaw_derived import FileMap
-from zeroclaw_derived import files
-
 from lifeboat_adapters.persona import synthesis
+from support.adapters import openclaw_derived as openclaw
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters import zeroclaw_derived as derived
+from support.adapters.openclaw_derived import FileMap
+from support.adapters.zeroclaw_derived import files
 
 
 def principals(text: str | None, previous: Any = None) -> Any:

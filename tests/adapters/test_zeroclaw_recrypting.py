@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import zeroclaw_installs as installs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.credentials.codec import BadSecretKey
 from lifeboat_adapters.zeroclaw.restore import recrypting
+from support.adapters import zeroclaw_installs as installs
 
 THERE, ELSEWHERE = bytes.fromhex("5a" * 32), bytes(range(32))
 CONFIG = f"{paths.HOME}config.toml"

@@ -6,12 +6,7 @@ import json
 import tomllib
 from typing import Any
 
-import openclaw_derived as openclaw
-import openclaw_workspaces as workspaces
 import pytest
-import zeroclaw_derived as derived
-from openclaw_derived import FileMap
-from zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
 from lifeboat_adapters.persona import synthesis
@@ -20,6 +15,11 @@ from lifeboat_adapters.zeroclaw.paths import HOME, RAW
 from lifeboat_adapters.zeroclaw.rendering import render
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
+from support.adapters import openclaw_derived as openclaw
+from support.adapters import openclaw_workspaces as workspaces
+from support.adapters import zeroclaw_derived as derived
+from support.adapters.openclaw_derived import FileMap
+from support.adapters.zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
 
 CONFIG = f"{HOME}config.toml"
 HINTS = {"alias": "ada", "layout": "agents", "vector_weight": 0.6, "keyword_weight": 0.4, "auto_save": False}

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, Install, make_install
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.zeroclaw import ADAPTER
+from support.adapters.zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, Install, make_install
 
 DB = "raw/zeroclaw-home/db/"
 CURRENT_JOBS = (

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from zeroclaw_installs import Install, make_install
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER
+from support.adapters.zeroclaw_installs import Install, make_install
 
 pytestmark = pytest.mark.skipif(not shutil.which("sleep") or sys.platform == "win32", reason="needs a program to copy")
 

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-import zeroclaw_installs as installs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.credentials import codec, secrets
+from support.adapters import zeroclaw_installs as installs
 
 KEY = bytes.fromhex("5a" * 32)
 CONFIG = f"{paths.HOME}config.toml"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.persona.documents import Texts
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec, leftovers, needs, sharing
+from support.adapters import zeroclaw_installs as installs
 
 KEY = bytes.fromhex("5a" * 32)
 CONFIG = f"{paths.HOME}config.toml"

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
-import zeroclaw_restores as restores
-from zeroclaw_restores import memory, row_record, state_of
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_installs as installs
+from support.adapters import zeroclaw_restores as restores
+from support.adapters.zeroclaw_restores import memory, row_record, state_of
 
 LAYOUTS = (paths.CURRENT, paths.EARLY)
 TEA, COFFEE = memory("She drinks green tea."), memory("He drinks black coffee.")

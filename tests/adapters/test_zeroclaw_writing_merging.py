@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
-import zeroclaw_restores as restores
-from zeroclaw_installs import Install
-from zeroclaw_restores import NEWER, OLDER, memory, row_record, state_of
 
 from lifeboat_adapters.zeroclaw.restore import brain_rows
 from lifeboat_alf import testing
 from lifeboat_alf.embeddings import Vector, pack
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_installs as installs
+from support.adapters import zeroclaw_restores as restores
+from support.adapters.zeroclaw_installs import Install
+from support.adapters.zeroclaw_restores import NEWER, OLDER, memory, row_record, state_of
 
 TEA = row_record("She drinks green tea.", "tea")
 

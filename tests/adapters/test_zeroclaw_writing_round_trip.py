@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
-import zeroclaw_restores as restores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from zeroclaw_restores import NEWER, OLDER
 
 from lifeboat_adapters.zeroclaw import ADAPTER, paths
 from lifeboat_alf import records, testing
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_installs as installs
+from support.adapters import zeroclaw_restores as restores
+from support.adapters.zeroclaw_restores import NEWER, OLDER
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
 SAID = TEXT.filter(lambda text: bool(text.strip()))

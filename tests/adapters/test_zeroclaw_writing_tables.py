@@ -6,10 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
-import zeroclaw_restores as restores
-from zeroclaw_installs import Install
-from zeroclaw_restores import NEWER, OLDER, lines
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -18,6 +14,10 @@ from lifeboat_adapters.zeroclaw import ADAPTER, paths
 from lifeboat_adapters.zeroclaw.databases import tables
 from lifeboat_adapters.zeroclaw.restore.writing import write_databases
 from lifeboat_alf.testing import MemoryState
+from support.adapters import zeroclaw_installs as installs
+from support.adapters import zeroclaw_restores as restores
+from support.adapters.zeroclaw_installs import Install
+from support.adapters.zeroclaw_restores import NEWER, OLDER, lines
 
 ALL = RowChoice(cron=True, sessions=True)
 JOB = {"id": "job-1", "expression": "0 9 * * *", "command": "", "prompt": "Say hello", "job_type": "agent"}

@@ -9,7 +9,6 @@ import zipfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_states import Script, applied, archive, assert_same, delta_bytes, two_states
 
 from lifeboat_alf import codec, layout, merkle, testing
 from lifeboat_alf.diff import diff
@@ -26,6 +25,7 @@ from lifeboat_alf.errors import (
 from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import MemoryState
+from support.alf.random_states import Script, applied, archive, assert_same, delta_bytes, two_states
 
 
 @given(two_states())

@@ -10,7 +10,6 @@ import zipfile
 
 import jsonschema
 import pytest
-import reference
 
 from lifeboat_alf import codec, effective, layout, records, testing
 from lifeboat_alf.apply import AppliedState
@@ -19,6 +18,7 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, UnsupportedVersion
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState
+from support import reference
 
 WORDS = """
     the of agent memory review deploy staging garden letter Lisbon river kitchen always before because quarterly

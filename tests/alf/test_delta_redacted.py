@@ -9,12 +9,9 @@ import json
 import zipfile
 from pathlib import Path
 
-import archive_files
 import pytest
-from archive_files import ArchiveFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_states import applied, assert_same, cut, delta_bytes, redaction, redactions_of, two_states
 
 from lifeboat_alf import codec, layout, merkle, testing
 from lifeboat_alf.apply import AppliedState
@@ -24,6 +21,9 @@ from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, Signature
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import validate
+from support.alf import archive_files
+from support.alf.archive_files import ArchiveFile
+from support.alf.random_states import applied, assert_same, cut, delta_bytes, redaction, redactions_of, two_states
 
 PIN = "The door opens with 492817."
 NOTE = "raw/openclaw/memory/notes.md"

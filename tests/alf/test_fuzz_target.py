@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from fuzz import fuzz_archive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.errors import AlfError
+from support.fuzz import fuzz_archive
 
 TEXTS = [b"null", b"[]", b"{}", b'"x"', b"-1", b"1e400", b"9" * 30, b"true", b'"', b"}", b"\n", b"\xff", b"../", b"\\"]
 splices = st.builds(

@@ -8,7 +8,6 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_states import cut, redaction
 
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.joining import confirmed, contested, join, joined, ordered, over, united
@@ -17,6 +16,7 @@ from lifeboat_alf.purging.items import Options
 from lifeboat_alf.redactions import Edit, Redactions, Replacement, edited, replacement_of
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import AGENT_ID, record
+from support.alf.random_states import cut, redaction
 
 NOW = "2026-11-22T10:00:00.000Z"
 NOTE = "raw/openclaw/note.md"

@@ -7,7 +7,6 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_states import cut, redaction
 
 from lifeboat_alf import codec, merkle, redactions
 from lifeboat_alf.errors import RedactionInvalid
@@ -15,6 +14,7 @@ from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Edit, Redactions, edited, from_json, moved, on_top, replacement_of
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import MemoryState, record
+from support.alf.random_states import cut, redaction
 
 BODY = b"one two three four five"
 OTHER_ID = "019a0000-0000-7000-8000-0000000000d2"

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot, writing
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf, State
 from lifeboat_alf.testing import MemoryState, full_state, record
+from support import reference
 
 
 def written(state: State, **options) -> bytes:

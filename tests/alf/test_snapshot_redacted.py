@@ -6,12 +6,9 @@ import io
 import json
 from pathlib import Path
 
-import archive_files
 import pytest
-from archive_files import ArchiveFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_states import Script, archive, assert_same, cut, redaction, redactions_of
 
 from lifeboat_alf import codec, layout, merkle, testing
 from lifeboat_alf.errors import BadDocument, SignatureError
@@ -21,6 +18,9 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import MemoryState, full_state
 from lifeboat_alf.validate import validate
+from support.alf import archive_files
+from support.alf.archive_files import ArchiveFile
+from support.alf.random_states import Script, archive, assert_same, cut, redaction, redactions_of
 
 PIN = "The door opens with 492817."
 NOTE = "raw/openclaw/memory/notes.md"

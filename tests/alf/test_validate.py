@@ -9,7 +9,6 @@ import zipfile
 
 import jsonschema
 import pytest
-import reference
 
 from lifeboat_alf import codec, embeddings, layout, schemas, testing
 from lifeboat_alf.delta import write_delta
@@ -20,6 +19,7 @@ from lifeboat_alf.records import ENUMS
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import CAP, validate
+from support import reference
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import postgres_server
 import pytest
 from benchmarks import pushing, shared_agents, shared_engine, shared_rows, small_objects
 from benchmarks.shared_engine import Cluster
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.objects.address import checked, opened
+from support import postgres_server
 
 
 @pytest.fixture

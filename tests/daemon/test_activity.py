@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from protected import Protected
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_alf.purging import Options, Wanted
 from lifeboat_daemon import activity, agents, exchange
@@ -15,6 +13,8 @@ from lifeboat_daemon.activity import Activity
 from lifeboat_daemon.purge import doing
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
+from support.daemon.protected import Protected
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf import ids
@@ -20,6 +19,7 @@ from lifeboat_daemon.errors import (
     UnknownAgent,
     WorkspaceRefused,
 )
+from support.daemon.protected import Protected
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from fake_openclaw import FakeOpenClaw
-from zeroclaw_installs import make_install
 
 from lifeboat_daemon import session_hooks
 from lifeboat_daemon.agent import find
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import HookFailed
+from support.adapters.fake_openclaw import FakeOpenClaw
+from support.adapters.zeroclaw_installs import make_install
+from support.daemon.cli_client import run
 
 
 class Agent:

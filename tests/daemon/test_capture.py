@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_alf import codec, layout, records
 from lifeboat_alf.seams import steps
@@ -18,6 +17,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.state_db import throw_away
+from support.daemon.protected import MEMORY, Protected
 
 
 @pytest.fixture

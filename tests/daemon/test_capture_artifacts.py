@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon import agents
 from lifeboat_endpoint.vault import Draft, Vault
+from support.daemon.protected import Protected
 
 
 @pytest.fixture

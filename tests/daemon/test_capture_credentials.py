@@ -9,9 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import openclaw_stores as stores
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import Secret
@@ -21,6 +19,8 @@ from lifeboat_alf import layout
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.secrets import MOST_VALUES, Cutter
+from support.adapters import openclaw_stores as stores
+from support.daemon.protected import MEMORY, Protected
 
 KEY = "sk-fake-orchard-key-0000000000"
 TOKEN = "fake-setup-token-0000000000"

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon import config
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 JOBS = "raw/zeroclaw-home/db/cron/cron_jobs.jsonl"
 PREFIX = "raw/zeroclaw-home/db/"

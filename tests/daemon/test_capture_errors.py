@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import agents
+from support.daemon.protected import MEMORY, Protected
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from protected import Protected
 
 from lifeboat_alf import codec, metas
 from lifeboat_alf.effective import effective_records
 from lifeboat_daemon.state_db import throw_away
+from support.daemon.protected import Protected
 
 NAMES = ("MEMORY.md", "USER.md", "memory/2026-02-03.md", "memory/2026-11-03.md", "memory/rules.md", "plans/chart.csv")
 SECTIONS = (

@@ -5,10 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from protected import Protected
-from purged_here import holding, purge
-from zeroclaw_installs import packed
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_alf import codec, metas
 from lifeboat_alf.embeddings import Vectors
@@ -19,6 +15,10 @@ from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.search import search
 from lifeboat_daemon.status import status
+from support.adapters.zeroclaw_installs import packed
+from support.daemon.protected import Protected
+from support.daemon.purged_here import holding, purge
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 PASSPORT = "The passport number is C01X00T47 for now."
 NOTES = f"# Notes\n\n## Travel\n\n{PASSPORT}\n\n## Food\n\nRice and beans.\n"

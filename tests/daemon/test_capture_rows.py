@@ -7,8 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, packed, stable
-from zeroclaw_protected import ProtectedClaw
+
+from support.adapters.zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, packed, stable
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 """In the period that is still open."""

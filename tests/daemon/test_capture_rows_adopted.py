@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import killed_at
-from protected import Protected
-from zeroclaw_installs import Install, make_install
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -21,6 +17,10 @@ from lifeboat_adapters.zeroclaw.memories import rows
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import withheld
+from support.adapters.zeroclaw_installs import Install, make_install
+from support.daemon.protected import Protected
+from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.killing import killed_at
 
 LATELY = "2026-11-10T08:00:00+00:00"
 

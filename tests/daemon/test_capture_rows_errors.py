@@ -9,7 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from zeroclaw_protected import ProtectedClaw
+
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 

@@ -11,9 +11,6 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from vaults import content_of
-from zeroclaw_installs import make_install, packed
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.zeroclaw.memories import rows as rows_of_zeroclaw
 from lifeboat_alf import records as record_fields
@@ -22,6 +19,9 @@ from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.effective import effective_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_daemon.exchange.exporting import export
+from support.adapters.zeroclaw_installs import make_install, packed
+from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.endpoint.vaults import content_of
 
 KEYS = ("tea", "boat", "dog", "ada's")
 TEXTS = ("Likes green tea", "The red boat", "The red boat ", "A dog \u2603\x00 called\nRex", "", "x" * 5000)

@@ -6,9 +6,9 @@ import base64
 from pathlib import Path
 
 import pytest
-from zeroclaw_protected import ProtectedClaw, files_with
 
 from lifeboat_alf import codec, metas
+from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
 
 LATELY = "2026-11-10T08:00:00+00:00"
 SECRET = "sk-ant-example-0123456789abcdefghij"

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from zeroclaw_installs import packed
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_alf.embeddings import Vectors
+from support.adapters.zeroclaw_installs import packed
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 MODEL = "example/text-example"

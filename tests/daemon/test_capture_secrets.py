@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protected import MEMORY, Protected
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
 from lifeboat_daemon.capture.prints import Prints, length_to_keep
 from lifeboat_keys import sealing
+from support.daemon.protected import MEMORY, Protected
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 OTHER = "fedcba9876543210fedcba9876543210"

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import cli_client
-import openclaw_workspaces
 import pytest
 
 from lifeboat_daemon.cli import program
+from support.adapters import openclaw_workspaces
+from support.daemon import cli_client
 
 run = cli_client.run
 

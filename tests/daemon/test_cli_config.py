@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from control_servers import Served
-from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon.cli_client import run
+from support.daemon.control_servers import Served
 
 ADDRESS = "https://ping.example.com/canary-5471"
 

@@ -15,9 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from fake_systemctl import FakeSystemctl
-from serving import until
 
 from lifeboat_daemon import activity_following, lifecycle
 from lifeboat_daemon.activity import Activity
@@ -27,6 +24,9 @@ from lifeboat_daemon.control.client import running
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.service.single import holder
 from lifeboat_daemon.units import systemd
+from support.daemon.cli_client import run
+from support.daemon.fake_systemctl import FakeSystemctl
+from support.daemon.serving import until
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 

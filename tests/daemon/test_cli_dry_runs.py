@@ -7,15 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from machines import Machine
-from protected import Protected
 
 from lifeboat_alf.seams import clock as clocks
 from lifeboat_daemon.context import Context
 from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run
+from support.daemon.machines import Machine
+from support.daemon.protected import Protected
 
 PASSPHRASE = "a boat under the bridge"
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_client import Json, run
-from keeping import AGENT, OTHER, with_history
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
 from lifeboat_daemon.cli.endpoint_tenants import keeping
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
+from support.daemon.cli_client import Json, run
+from support.endpoint.keeping import AGENT, OTHER, with_history
 
 
 @pytest.fixture

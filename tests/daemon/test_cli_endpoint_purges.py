@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.cli import program
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import AgentErased
 from lifeboat_endpoint.remote.checks.trial import NAME, Machine
+from support.daemon.cli_client import Json, run
+from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from protected import MEMORY, Protected
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
@@ -20,6 +18,8 @@ from lifeboat_keys.errors import KeysError, NoKey, OtherKey, StoreReadOnly, Unkn
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run
+from support.daemon.protected import MEMORY, Protected
 
 pytestmark = pytest.mark.usefixtures("light_wrapping")
 CONFIG = '{ gateway: { auth: { mode: "token", token: "0123456789abcdef0123456789abcdef" } } }\n'
@@ -180,7 +180,7 @@ def test_a_machine_is_given_another_name(home: Protected) -> None:
 
 @needs_terminal
 def test_on_a_terminal_the_words_are_shown_and_proven_before_the_key_is_replaced(home: Protected) -> None:
-    from terminal import Terminal
+    from support.terminal import Terminal
 
     before = home.context.keys().public
     with Terminal("keys", "rotate", "--compromised") as terminal:
@@ -202,7 +202,7 @@ def test_on_a_terminal_the_words_are_shown_and_proven_before_the_key_is_replaced
 
 @needs_terminal
 def test_whoever_stops_while_the_words_are_shown_keeps_the_old_key(home: Protected) -> None:
-    from terminal import Terminal
+    from support.terminal import Terminal
 
     before = home.context.keys().public
     with Terminal("keys", "rotate", "--yes") as terminal:

@@ -7,16 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.user_key import UserKey
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon.cli_client import run
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals on Windows", allow_module_level=True)
 
-from terminal import Terminal
+from support.terminal import Terminal
 
 KEY = UserKey(bytes(range(32)))
 PASSPHRASE = "a boat under the bridge"

@@ -12,16 +12,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import keyring_fakes
 import pytest
-from cli_client import Json, run
-from commands import PROGRAM
-from openclaw_workspaces import make_state_dir, make_workspace
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_keys.stores import keyring
 from lifeboat_keys.user_key import UserKey
+from support.adapters.openclaw_workspaces import make_state_dir, make_workspace
+from support.daemon.cli_client import Json, run
+from support.daemon.commands import PROGRAM
+from support.keys import keyring_fakes
 
 pytestmark = pytest.mark.usefixtures("light_wrapping")
 OTHER = UserKey(bytes(range(32)))

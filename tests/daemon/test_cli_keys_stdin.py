@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from commands import PROGRAM
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import Json, run
+from support.daemon.commands import PROGRAM
 
 pytestmark = pytest.mark.usefixtures("light_wrapping")
 PASSPHRASE = "a boat under the bridge"

@@ -10,13 +10,13 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import cli_client
-import openclaw_workspaces
 import pytest
 
 from lifeboat_adapters import registry
 from lifeboat_adapters.openclaw import config
 from lifeboat_daemon.cli import program
+from support.adapters import openclaw_workspaces
+from support.daemon import cli_client
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
@@ -257,9 +257,8 @@ def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
 
 
 def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_understood() -> None:
-    import doc_pages
-
     from lifeboat_daemon.cli.examples import listed
+    from support.docs import doc_pages
 
     commands = doc_pages.commands()
     for words, command in commands.items():

@@ -10,12 +10,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import cli_client
-import openclaw_workspaces
 import pytest
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import plain
+from support.adapters import openclaw_workspaces
+from support.daemon import cli_client
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 

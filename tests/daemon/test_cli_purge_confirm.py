@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine
-from purge_receipt_home import Purged
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.remotes import redacting
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteRefused
+from support.daemon.cli_client import Json, run
+from support.daemon.machines import Machine
+from support.daemon.purge_receipt_home import Purged
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 
 class There(Purged, Machine):

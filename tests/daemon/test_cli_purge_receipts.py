@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.purge import receipt_store, receipts
+from support.daemon.cli_client import run
+from support.daemon.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
 
 Json = dict[str, Any]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from machines import Machine
-from purged import SCANNER, TEXT
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.purge_text import what
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT
 
 
 @pytest.fixture

@@ -12,10 +12,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from authorities import Authority
-from cli_client import Json, run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from talking_server import TalkingServer, status, talking_server
 
 from lifeboat_alf import times
 from lifeboat_daemon.cli import program
@@ -26,6 +22,10 @@ from lifeboat_endpoint.errors import RemoteBusy
 from lifeboat_endpoint.remote import conformance
 from lifeboat_endpoint.remote.join import Join, line
 from lifeboat_keys import kit
+from support.daemon.authorities import Authority
+from support.daemon.cli_client import Json, run
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.talking_server import TalkingServer, status, talking_server
 
 FOREIGN = "lb_abcdefgh_" + "A" * 43
 

@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from commands import PROGRAM
-from fake_systemctl import FakeSystemctl
-from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.units import systemd
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon.cli_client import Json, run
+from support.daemon.commands import PROGRAM
+from support.daemon.fake_systemctl import FakeSystemctl
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its service is one of systemd")
 

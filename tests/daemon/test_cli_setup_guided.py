@@ -8,17 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from endpoint_servers import running_endpoint
-from fake_systemctl import FakeSystemctl
-from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.context import Context
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon.cli_client import Json, run
+from support.daemon.fake_systemctl import FakeSystemctl
+from support.endpoint.endpoint_servers import running_endpoint
 
 if sys.platform != "linux":
     pytest.skip("its service is one of systemd", allow_module_level=True)
 
-from terminal import Terminal
+from support.terminal import Terminal
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cli_client
-import openclaw_workspaces
 import pytest
+
+from support.adapters import openclaw_workspaces
+from support.daemon import cli_client
 
 run = cli_client.run
 

@@ -14,11 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import cli_client
 import pytest
-from commands import PROGRAM
-from control_servers import DEADLINE, Served
-from protected import Protected
 from rich.console import Console
 
 from lifeboat_daemon import agent as agents
@@ -28,6 +24,10 @@ from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.health import standing
 from lifeboat_daemon.health.standing import Facts, KeyFacts
 from lifeboat_daemon.status import status
+from support.daemon import cli_client
+from support.daemon.commands import PROGRAM
+from support.daemon.control_servers import DEADLINE, Served
+from support.daemon.protected import Protected
 
 JsonObject = dict[str, Any]
 

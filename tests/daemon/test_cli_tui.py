@@ -9,13 +9,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import cli_client
 import pytest
-from openclaw_workspaces import make_workspace
-from terminal import Terminal
 
 from lifeboat_daemon.cli import program, tui
 from lifeboat_daemon.errors import UnexpectedError
+from support.adapters.openclaw_workspaces import make_workspace
+from support.daemon import cli_client
+from support.terminal import Terminal
 
 run = cli_client.run
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from protected import START, Protected
 
 from lifeboat_alf.seams.clock import Anchor, believes
 from lifeboat_daemon import clock_trust, retention
+from support.daemon.protected import START, Protected
 
 ANCHOR = Anchor(START, 1000.0, "first")
 

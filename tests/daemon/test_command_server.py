@@ -11,16 +11,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import command_program
 import psutil
 import pytest
-from command_program import PATIENCE, until
 
 from lifeboat_daemon.command_server import messages
 from lifeboat_daemon.command_server.refusals import refusal
 from lifeboat_daemon.command_server.server import AT_ONCE
 from lifeboat_daemon.control.commands import FORKS, Commands, Progress
 from lifeboat_daemon.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
+from support.daemon import command_program
+from support.daemon.command_program import PATIENCE, until
 
 
 @asynccontextmanager

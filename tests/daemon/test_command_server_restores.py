@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import command_program
 import psutil
 import pytest
-from command_program import until
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.control.commands import Commands, Progress
 from lifeboat_daemon.errors import CommandLost, WorkerFailed
+from support.daemon import command_program
+from support.daemon.command_program import until
 
 OLD, NEW = "# Memory\n\n## Tea\n\nGreen tea.\n", "# Memory\n\n## Tea\n\nBlack tea.\n"
 RESTORE = ("restore", "Juniper", "--at", "0", "--yes", "--no-reindex")

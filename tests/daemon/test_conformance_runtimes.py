@@ -9,14 +9,13 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-import openclaw_workspaces
-from notebook_installs import make_notebook
-from notebook_runtime import FACTS, NOTES, Notebook
-
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.openclaw.adapter import OpenClaw
 from lifeboat_adapters.testing import Made
 from lifeboat_daemon.testing import RuntimeConformance
+from support.adapters import openclaw_workspaces
+from support.adapters.notebook_installs import make_notebook
+from support.adapters.notebook_runtime import FACTS, NOTES, Notebook
 
 
 class TestNotebook(RuntimeConformance):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from zeroclaw_installs import Install
-from zeroclaw_made import make_zeroclaw
-
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import Made
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
 from lifeboat_daemon.testing import RuntimeConformance
+from support.adapters.zeroclaw_installs import Install
+from support.adapters.zeroclaw_made import make_zeroclaw
 
 
 class TestZeroClaw(RuntimeConformance):

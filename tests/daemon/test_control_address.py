@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from control_servers import Served, context, open_home, short
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon.context import Context
@@ -15,6 +14,7 @@ from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LONGEST, LoopbackAddress, UnixAddress
 from lifeboat_daemon.errors import NotAllowed, NotRunning, ServiceError
 from lifeboat_daemon.home import Home
+from support.daemon.control_servers import Served, context, open_home, short
 
 __all__ = ["context", "short"]
 FILES = SystemFiles()

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_servers import DEADLINE, Served, context, short, until
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
@@ -35,6 +34,7 @@ from lifeboat_daemon.errors import (
     ServiceError,
     UnknownAgent,
 )
+from support.daemon.control_servers import DEADLINE, Served, context, short, until
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]

@@ -9,12 +9,12 @@ import socket
 from typing import Any
 
 import pytest
-from control_servers import Serve, Served, context, serve, short, until
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
 from lifeboat_daemon.errors import BadRequest, Busy, ServiceError, UnknownAgent
+from support.daemon.control_servers import Serve, Served, context, serve, short, until
 
 __all__ = ["context", "serve", "short"]
 JsonObject = dict[str, Any]

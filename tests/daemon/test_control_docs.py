@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from control_servers import Served, context, short
 
 import lifeboat_daemon
 from lifeboat_daemon.context import Context
@@ -16,9 +15,11 @@ from lifeboat_daemon.control import methods, protocol
 from lifeboat_daemon.control.connection import Limits
 from lifeboat_daemon.control.methods import Hello, Method
 from lifeboat_daemon.service.answers import Answers
+from support.daemon.control_servers import Served, context, short
+from support.paths import ROOT
 
 __all__ = ["context", "short"]
-PAGE = Path(__file__).parents[2] / "docs" / "control.md"
+PAGE = ROOT / "docs" / "control.md"
 
 
 def _rows(heading: str) -> set[str]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from control_servers import Served, context, short
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,6 +18,7 @@ from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.control.outbox import Outbox
 from lifeboat_daemon.control.protocol import Request, Unusable
 from lifeboat_daemon.errors import LifeboatError, ServiceError
+from support.daemon.control_servers import Served, context, short
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]

@@ -7,9 +7,9 @@ import contextlib
 import json
 
 import pytest
-from control_servers import Raw, Serve, Served, context, serve, short, until
 
 from lifeboat_daemon.context import Context
+from support.daemon.control_servers import Raw, Serve, Served, context, serve, short, until
 
 __all__ = ["context", "serve", "short"]
 

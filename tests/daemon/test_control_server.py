@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_servers import DEADLINE, Served, as_nobody, context, open_home, short, until
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.server import Server
 from lifeboat_daemon.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
+from support.daemon.control_servers import DEADLINE, Served, as_nobody, context, open_home, short, until
 
 __all__ = ["context", "short"]
 

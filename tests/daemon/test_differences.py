@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
 
 from lifeboat_alf import codec
 from lifeboat_daemon import differences
 from lifeboat_daemon.demo.workspace import FAKE_KEY
 from lifeboat_daemon.differences import Narrow
 from lifeboat_daemon.errors import NothingToRestore
+from support.daemon.harbour import Harbour, harbour
 
 
 @pytest.fixture

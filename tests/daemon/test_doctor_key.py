@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
-from keyring_fakes import program
-from protected import Protected
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level, key
 from lifeboat_keys.stores import keyring, surroundings
 from lifeboat_keys.stores.kinds import StoreKind
+from support.daemon.protected import Protected
+from support.keys.keyring_fakes import program
 
 PHRASE = "a long walk by the sea"
 

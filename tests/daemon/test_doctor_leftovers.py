@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon.doctor import Finding, Level, plaintext_leftovers
+from support.daemon.protected import Protected
 
 SECRET = json.dumps({"gateway": {"auth": {"token": "fake-token-of-the-gateway-0000"}}})
 

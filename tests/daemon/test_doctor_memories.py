@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from notebook_installs import make_notebook
-from notebook_runtime import FACTS, Notebook
-from zeroclaw_made import make_zeroclaw
 
 from lifeboat_adapters.contract import Installation, Offer
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
 from lifeboat_daemon.doctor import Finding, Level, left_behind, memories
 from lifeboat_daemon.testing.harness import Harness
+from support.adapters.notebook_installs import make_notebook
+from support.adapters.notebook_runtime import FACTS, Notebook
+from support.adapters.zeroclaw_made import make_zeroclaw
 
 
 class Leaving(Notebook):

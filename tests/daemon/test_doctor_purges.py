@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from protected import Protected
-from purge_receipt_home import WAITING, Purged
 
 from lifeboat_daemon.doctor import Finding, Level, purges
 from lifeboat_daemon.purge import receipt_store, receipts
+from support.daemon.protected import Protected
+from support.daemon.purge_receipt_home import WAITING, Purged
 
 
 @pytest.fixture(scope="module")

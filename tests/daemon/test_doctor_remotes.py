@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level, permissions, remotes
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from support.daemon.protected import Protected
 
 HOME = RemoteConfig("home", "https://boat.example.com", id="0a")
 

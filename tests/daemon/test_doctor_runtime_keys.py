@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_daemon.doctor import Finding, Level, runtime_keys
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 KEY = "5a" * 32
 TOKEN = "an-invented-bot-token-0002"

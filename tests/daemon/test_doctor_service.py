@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from fake_systemctl import FakeSystemctl
 
 from lifeboat_daemon import lifecycle, units
 from lifeboat_daemon.context import Context
@@ -18,6 +17,7 @@ from lifeboat_daemon.errors import DoesNotAnswer
 from lifeboat_daemon.lifecycle import Standing
 from lifeboat_daemon.release import release
 from lifeboat_daemon.units import systemd
+from support.daemon.fake_systemctl import FakeSystemctl
 
 
 @pytest.fixture

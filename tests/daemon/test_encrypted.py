@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pyrage
 import pytest
-from cli_client import run
-from openclaw_workspaces import StateFolder, make_state_dir
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import opened
 from lifeboat_keys import age
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
+from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
+from support.daemon.cli_client import run
 
 PASSPHRASE = "an invented passphrase"
 
@@ -86,7 +86,7 @@ def test_an_export_is_sealed_as_a_whole_for_the_user_alone_to_read(openclaw: Sta
 
 
 def test_the_sealed_archive_is_the_plain_one(openclaw: StateFolder, sealed: Path, tmp_path: Path) -> None:
-    from archive_files import ArchiveFile
+    from support.alf.archive_files import ArchiveFile
 
     (tmp_path / "opened.alf").write_bytes(plain_of(sealed))
     plain = exported(openclaw, tmp_path / "plain.alf")

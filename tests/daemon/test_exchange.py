@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbour import Harbour, harbour
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.apply import AppliedState
@@ -24,6 +23,7 @@ from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
 from lifeboat_daemon.exchange import export, import_
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.harbour import Harbour, harbour
 
 
 @pytest.fixture

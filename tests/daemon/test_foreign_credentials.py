@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile, edit
-from cli_client import run
-from openclaw_workspaces import make_state_dir
 
 from lifeboat_daemon.context import Context
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.alf.archive_files import ArchiveFile, edit
+from support.daemon.cli_client import run
 
 Json = dict[str, Any]
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture import guard
+from support.daemon.protected import Protected
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
 LIMITS = guard.Limits(0.5, 4)

@@ -14,8 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from protected import Protected
-from talking_server import TalkingServer, status, talking_server
 
 from lifeboat_daemon import config, http
 from lifeboat_daemon.context import Context
@@ -30,8 +28,10 @@ from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import notify as notify_operation
 from lifeboat_daemon.work.operations import ping as ping_operation
 from lifeboat_daemon.work.worker import Work
+from support.daemon.protected import Protected
+from support.paths import ROOT
+from support.talking_server import TalkingServer, status, talking_server
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 NOTICE = Notice("error", "ada: needs you", "the last capture failed", "lifeboat doctor", ("1",), ("ada",))
 WAYS = {"desktop": desktop.NOTIFIER, "ntfy": ntfy.NOTIFIER}
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import MEMORY, Protected
-from purged_here import purge
 
 from lifeboat_daemon import history_search, records
 from lifeboat_daemon.errors import UnknownKind
 from lifeboat_daemon.history_search import fold
 from lifeboat_daemon.search import Filters
+from support.daemon.protected import MEMORY, Protected
+from support.daemon.purged_here import purge
 
 SNOW = "# Day\n\nSnow on the deck.\n"
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machines import Machine
-from talking_server import Reply, TalkingServer, status, talking_server
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
 from lifeboat_daemon.cli.output import plain
@@ -40,6 +38,8 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Bundle, RemoteAgent
 from lifeboat_keys.errors import KeysError
+from support.daemon.machines import Machine
+from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"

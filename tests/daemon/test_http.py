@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from talking_server import TalkingServer, status, talking_server
 
 from lifeboat_daemon import http
 from lifeboat_daemon.errors import AnsweredWithError, NetworkError, Unreachable
 from lifeboat_daemon.http import Limits
+from support.talking_server import TalkingServer, status, talking_server
 
 TOPIC = "topic-only-ada-knows"
 SHORT = Limits(connect=2.0, piece=2.0, total=0.3)

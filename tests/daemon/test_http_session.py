@@ -11,12 +11,12 @@ from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler
 
 import pytest
-from authorities import Authority
-from talking_server import TalkingServer, status, talking_server
 
 from lifeboat_daemon import http_certificates
 from lifeboat_daemon.errors import Cancelled, DiskFull, NotPrivate, NotTheOne, Unreachable
 from lifeboat_daemon.http_session import Pace, Session
+from support.daemon.authorities import Authority
+from support.talking_server import TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 SHORT = Pace(connect=2.0, silence=0.3, least=64)

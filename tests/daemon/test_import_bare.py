@@ -5,15 +5,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import openclaw_workspaces
 import pytest
-from archive_files import ArchiveFile, Json
-from cli_client import run
 
 from lifeboat_alf import layout
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, principals, record
 from lifeboat_daemon.context import Context
+from support.adapters import openclaw_workspaces
+from support.alf.archive_files import ArchiveFile, Json
+from support.daemon.cli_client import run
 
 HOME = "raw/openclaw-home/"
 

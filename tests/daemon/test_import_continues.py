@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
 from lifeboat_daemon.capture import matching
 from lifeboat_daemon.capture.matching import SAME, File, Match, New, Old
+from support.daemon.cli_client import run
 
 TEA = "Likes green tea."
 BOAT = "The red boat lies in the harbour.\n\n## Since when\n\n```\nsince 1911\n```"

@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import openclaw_workspaces
 import pytest
-from openclaw_workspaces import StateFolder
-from protected import Protected, SteadyClock
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agents, status
@@ -16,6 +13,9 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
+from support.adapters import openclaw_workspaces
+from support.adapters.openclaw_workspaces import StateFolder
+from support.daemon.protected import Protected, SteadyClock
 
 HOME = "raw/openclaw-home/"
 

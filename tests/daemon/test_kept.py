@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import openclaw_workspaces
 import pytest
-from cli_client import run
-from protected import Protected
 
 from lifeboat_daemon.kept import Kept, kept
+from support.adapters import openclaw_workspaces
+from support.daemon.cli_client import run
+from support.daemon.protected import Protected
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_alf import layout
 from lifeboat_daemon import agents, key_rotation, verification
@@ -19,6 +18,7 @@ from lifeboat_keys import devices, sealing
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised, UnknownMachine, WrongAgentKey
 from lifeboat_keys.user_key import UserKey
+from support.daemon.protected import MEMORY, Protected
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 KEY = "sk-example-orchard-not-a-real-key"

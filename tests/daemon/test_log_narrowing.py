@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from protected import Protected
 
 from lifeboat_daemon import activity, agents, log_reading
 from lifeboat_daemon.activity import Activity
@@ -15,6 +13,8 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.cli_client import run
+from support.daemon.protected import Protected
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_daemon.doctor import Finding, Level, lookalikes
 from lifeboat_daemon.status import of_agent
+from support.daemon.protected import MEMORY, Protected
 
 TOKEN = "ghp_000000000000000000000000000000000000"
 NOTE = "raw/openclaw/memory/note.md"

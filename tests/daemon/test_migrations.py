@@ -12,11 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import ModuleType
 
-import kept_home
 import pytest
-from cli_client import run
-from failing_files import WRITES, FailingFiles
-from killing import killed_at
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
@@ -31,6 +27,10 @@ from lifeboat_daemon.migrations import Migration, copies
 from lifeboat_daemon.migrations.copies import Area
 from lifeboat_daemon.release import release
 from lifeboat_endpoint.vault import Vault
+from support.daemon.cli_client import run
+from support.endpoint import kept_home
+from support.failing_files import WRITES, FailingFiles
+from support.killing import killed_at
 
 MIGRATING = (Step.MIGRATE_LOCKED, Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
 

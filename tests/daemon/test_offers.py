@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from cli_client import run
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import agents, offers
@@ -19,6 +18,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConfigError
 from lifeboat_daemon.offers import Offer
 from lifeboat_daemon.work.operations import discover
+from support.daemon.cli_client import run
 
 
 class Machine:

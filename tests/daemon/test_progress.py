@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import pytest
-from harbour import harbour
 from rich.console import Console
 
 from lifeboat_daemon import verification
@@ -14,6 +13,7 @@ from lifeboat_daemon.cli import output
 from lifeboat_daemon.cli.progress_bar import bar, pace_text, short
 from lifeboat_daemon.progress import Figures, Seldom, Steps, counted, figures
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.harbour import harbour
 
 
 class Watch:

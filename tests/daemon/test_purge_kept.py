@@ -6,9 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
-from cli_client import Json, run
-from machines import Machine
-from purged import TEXT
+
+from support.daemon.cli_client import Json, run
+from support.daemon.machines import Machine
+from support.daemon.purged import TEXT
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_runtime import PlainAdapter, plain_context
 
 from lifeboat_adapters.contract import Rendered, Section
 from lifeboat_adapters.memory_stores import DatabaseWrite
@@ -19,6 +18,7 @@ from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import embeddings, layout
 from lifeboat_alf.testing import MemoryState, credentials, identity, principals, record
 from lifeboat_daemon.restore import Plan, RestoreOptions, plan, receipt, run
+from support.daemon.plain_runtime import PlainAdapter, plain_context
 
 RAW, HOME = "raw/openclaw/", "raw/openclaw-home/"
 Ends = dict[tuple[str, str], tuple[str, str]]

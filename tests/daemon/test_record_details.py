@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import MEMORY, Protected
-from purged_here import purge
 
 from lifeboat_alf import lifecycle
 from lifeboat_alf import records as lines
@@ -17,6 +15,8 @@ from lifeboat_daemon import record_listing, records
 from lifeboat_daemon.errors import RecordPurged
 from lifeboat_daemon.record_listing import Wanted
 from lifeboat_daemon.records import commit_changes
+from support.daemon.protected import MEMORY, Protected
+from support.daemon.purged_here import purge
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

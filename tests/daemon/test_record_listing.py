@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_daemon import record_listing, records, search
 from lifeboat_daemon.errors import UnknownKind, UnknownRecord
 from lifeboat_daemon.record_listing import Wanted
 from lifeboat_daemon.search import Filters
 from lifeboat_daemon.state_db import throw_away
+from support.daemon.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

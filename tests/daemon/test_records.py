@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_daemon import records, search
 from lifeboat_daemon.errors import UnknownRecord
+from support.daemon.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from killing import killed_at
-from machines import Machine, there
-from purged import TEXT, bodies, leaks_below, purge
-from replicated import Replicated, in_this_process, machine_in
 
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
@@ -32,6 +27,11 @@ from lifeboat_endpoint.vault import Retention
 from lifeboat_keys import redacting as signatures
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.daemon.machines import Machine, there
+from support.daemon.purged import TEXT, bodies, leaks_below, purge
+from support.daemon.replicated import Replicated, in_this_process, machine_in
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.killing import killed_at
 
 DAY = 86400
 

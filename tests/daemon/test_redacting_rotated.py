@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine
-from purged import TEXT, leaks_below, owner_token, purge, request
 
 from lifeboat_alf import ids
 from lifeboat_daemon import key_rotation
@@ -24,6 +21,9 @@ from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
+from support.daemon.machines import Machine
+from support.daemon.purged import TEXT, leaks_below, owner_token, purge, request
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 LEARNED = 1
 """The sequence in which it learned the text."""

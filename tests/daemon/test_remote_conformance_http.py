@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_client import run as run_command
-from endpoint_servers import RunningEndpoint, running_endpoint
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import adding, endpoint_remote, endpoint_uploads, join
@@ -16,6 +14,8 @@ from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
 from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run as run_command
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 _IN_PARTS = (
     "a first snapshot becomes the head",

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from postgres_claw import execute, remembering
-from postgres_server import PASSWORD, PostgresServer, running
-from zeroclaw_protected import ProtectedClaw, files_with
 
 from lifeboat_daemon import agents
+from support.daemon.postgres_claw import execute, remembering
+from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
+from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")
 

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_claw import execute, remembering
-from postgres_server import PASSWORD, PostgresServer, running
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.zeroclaw import remote
 from lifeboat_daemon import agents
 from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 from lifeboat_daemon.restore.report import RestoreReport
+from support.daemon.postgres_claw import execute, remembering
+from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")
 

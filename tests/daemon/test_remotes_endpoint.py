@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from authorities import Authority
-from talking_server import Reply, TalkingServer, status, talking_server
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.http_session import Pace
@@ -32,6 +30,8 @@ from lifeboat_endpoint.errors import (
     RemoteUntrusted,
 )
 from lifeboat_endpoint.remote.contract import Bundle
+from support.daemon.authorities import Authority
+from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"

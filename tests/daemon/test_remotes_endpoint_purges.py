@@ -9,7 +9,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from talking_server import Reply, TalkingServer, status, talking_server
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.http_session import Pace
@@ -19,6 +18,7 @@ from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
 from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, RemoteDenied
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_keys.encodings import to_base64
+from support.talking_server import Reply, TalkingServer, status, talking_server
 
 USUAL, OWNER = "lb_abcdefgh_only-ada-knows", "lb_ijklmnop_nobody-else-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from machines import Machine, there
-from serving import serving, until
 
 from lifeboat_daemon import agents, config, status, syncing
 from lifeboat_daemon.cli import program
@@ -23,6 +20,9 @@ from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import push, verify_remote
 from lifeboat_daemon.work.worker import Work
 from lifeboat_endpoint.remote.contract import RemoteVerification
+from support.daemon.cli_client import run
+from support.daemon.machines import Machine, there
+from support.daemon.serving import serving, until
 
 Json = dict[str, Any]
 

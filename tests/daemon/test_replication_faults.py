@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faulty_transport import Fault, Kind, from_then_on, once
-from replicated import Replicated, in_a_folder, in_this_process, machine_in
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import epochs, replicating
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.remote.contract import Remote
+from support.daemon.faulty_transport import Fault, Kind, from_then_on, once
+from support.daemon.replicated import Replicated, in_a_folder, in_this_process, machine_in
 
 KINDS = ("in process", "folder")
 CHANGING = ("push", "put_keys", "put_object", "put_signatures", "put", "set_head")

@@ -10,11 +10,11 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from inside import HANG, Inside, Remote
 
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.schedule import backoff, conditions
 from lifeboat_daemon.service import returning
+from support.daemon.inside import HANG, Inside, Remote
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 UNREACHABLE = {"state": "waiting", "message": "nobody answers", "code": "remote_unreachable"}

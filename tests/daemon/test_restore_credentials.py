@@ -10,20 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from credentialed import (
-    ACCESS,
-    API_KEY,
-    CHANNEL,
-    ENV_KEY,
-    KEY,
-    REFRESH,
-    SECRETS,
-    TOKEN,
-    Machine,
-    live,
-    second_machine,
-)
-from killing import killed_at
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf.seams.steps import Step
@@ -37,6 +23,20 @@ from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, o
 from lifeboat_daemon.restore.diffs import plan_lines
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_keys.errors import NoKey
+from support.daemon.credentialed import (
+    ACCESS,
+    API_KEY,
+    CHANNEL,
+    ENV_KEY,
+    KEY,
+    REFRESH,
+    SECRETS,
+    TOKEN,
+    Machine,
+    live,
+    second_machine,
+)
+from support.killing import killed_at
 
 Json = dict[str, Any]
 

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import killed_at
-from plain_runtime import RUNTIME, PlainAdapter, plain_context
 
 from lifeboat_adapters.contract import Installation, Root
 from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
@@ -25,6 +23,8 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import RestoreFailed, RuntimeRunning, TargetChanged
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, plan_lines, recover, run, undo
+from support.daemon.plain_runtime import RUNTIME, PlainAdapter, plain_context
+from support.killing import killed_at
 
 ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"
 

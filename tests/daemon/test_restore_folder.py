@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plain_runtime import PlainAdapter, plain_context
 
 from lifeboat_adapters.contract import NextStep, Rendered
 from lifeboat_alf.errors import SignatureError
@@ -24,6 +23,7 @@ from lifeboat_daemon.errors import (
     UnsignedState,
 )
 from lifeboat_daemon.restore import Action, RestoreOptions, RestoreReport, origin_of, plan, recover, run
+from support.daemon.plain_runtime import PlainAdapter, plain_context
 
 RAW = "raw/openclaw/"
 

@@ -9,9 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_daemon import agent as agents
@@ -32,6 +30,8 @@ from lifeboat_daemon.restore import (
 )
 from lifeboat_daemon.restore import target as targets
 from lifeboat_daemon.restore.options import RestoreOptions as Options
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
 
 
 def options(at: int | None = None, **others: object) -> RestoreOptions:

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from protected import Protected
-from purged_here import purge
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import agents, verification
@@ -16,6 +14,8 @@ from lifeboat_daemon.exchange import export, import_
 from lifeboat_daemon.purge import undo_folders
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 from lifeboat_daemon.restore import inventory as inventories
+from support.daemon.protected import Protected
+from support.daemon.purged_here import purge
 
 LINE = "The passport number is C01X00T47."
 FILE = "memory/2026-11-11.md"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 SECRET = "sk-ant-example-0123456789abcdefghij"

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
@@ -17,6 +16,7 @@ from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.restore.run import TOO_LATE
+from support.daemon.harbour import Harbour, harbour
 
 
 @pytest.fixture

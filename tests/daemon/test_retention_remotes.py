@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from protected import Protected
 
 from lifeboat_alf import times
 from lifeboat_daemon import config, retention
 from lifeboat_daemon.remotes import acknowledged, keeping, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from support.daemon.protected import Protected
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SERVER = RemoteConfig("server", "https://sync.example.com", id="one")

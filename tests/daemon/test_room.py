@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from protected import Protected
 
 from lifeboat_alf import layout, merkle
 from lifeboat_alf.seams.files import StrPath, SystemFiles
@@ -17,6 +15,8 @@ from lifeboat_daemon import agents, clock_trust, config, retention, status, veri
 from lifeboat_daemon.doctor import Level, disk
 from lifeboat_daemon.restore import RestoreOptions, plan
 from lifeboat_daemon.room import Room
+from support.daemon.cli_client import run
+from support.daemon.protected import Protected
 
 LARGE = "chart.bin"
 GB = 1 << 30

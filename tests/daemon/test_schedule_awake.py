@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from protected import START, SteadyClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon.agent import Agent
@@ -14,6 +13,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.health import wakefulness
 from lifeboat_daemon.health.standing import Facts, KeyFacts, judge
 from lifeboat_daemon.schedule import awake
+from support.daemon.protected import START, SteadyClock
 
 HOUR = 3600.0
 

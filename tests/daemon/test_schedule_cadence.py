@@ -9,7 +9,6 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from protected import Protected
 
 from lifeboat_daemon import agents, config
 from lifeboat_daemon.schedule.cadence import (
@@ -23,6 +22,7 @@ from lifeboat_daemon.schedule.cadence import (
     Timing,
     timing,
 )
+from support.daemon.protected import Protected
 
 EVERY_CADENCE = (AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL)
 BUT_MANUAL = EVERY_CADENCE[:-1]

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from fake_bus import FakeBus, Property
 
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
@@ -19,6 +18,7 @@ from lifeboat_daemon.doctor import Level
 from lifeboat_daemon.doctor import conditions as doctor_check
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions, deferral, read
+from support.daemon.fake_bus import FakeBus, Property
 
 MB = 1 << 20
 NETWORK = "org.freedesktop.NetworkManager"

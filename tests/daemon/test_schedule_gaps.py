@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from protected import SteadyClock
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_daemon.schedule.gaps import Gap, Gaps
+from support.daemon.protected import SteadyClock
 
 HOUR, YEAR = 3600.0, 365 * 86400.0
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import apscheduler.schedulers.base
 import pytest
-from protected import START, SteadyClock
 
 from lifeboat_daemon.schedule.crontab import Crontab
 from lifeboat_daemon.schedule.timers import Timers
+from support.daemon.protected import START, SteadyClock
 
 LONG = 10.0
 """Seconds after which something that has to come is taken for lost."""

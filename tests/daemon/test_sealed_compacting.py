@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from killing import killed_at
-from sealed_logs import Machine, content_there
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
@@ -21,6 +19,8 @@ from lifeboat_daemon.remotes.sealed.compacting import Make, is_due, plan
 from lifeboat_daemon.remotes.sealed.head import FileReference, Grown, Row
 from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.vault import Retention, take_over
+from support.daemon.sealed_logs import Machine, content_there
+from support.killing import killed_at
 
 
 class Thinned(Material):

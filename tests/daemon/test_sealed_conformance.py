@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from sealed_logs import Machine
 
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
+from support.daemon.sealed_logs import Machine
 
 
 @pytest.fixture(scope="module")

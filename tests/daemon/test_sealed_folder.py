@@ -9,10 +9,6 @@ import os
 from pathlib import Path
 
 import pytest
-from failing_files import WRITES, FailingFiles
-from killing import killed_at
-from protected import SteadyClock
-from sealed_logs import NAME, RUNTIME, Machine, content_there
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
@@ -33,6 +29,10 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     StaleBase,
 )
+from support.daemon.protected import SteadyClock
+from support.daemon.sealed_logs import NAME, RUNTIME, Machine, content_there
+from support.failing_files import WRITES, FailingFiles
+from support.killing import killed_at
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
 
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
@@ -33,6 +32,7 @@ from lifeboat_keys.errors import KeyLocked, NoKey
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
+from support.daemon.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
 
 
 @pytest.fixture

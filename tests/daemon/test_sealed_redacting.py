@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
-from killing import killed_at
-from sealed_logs import SOUL, Machine, content_there
-from sealed_purges import (
+
+from lifeboat_alf import codec
+from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
+from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.testing import AGENT_ID
+from lifeboat_daemon.remotes.bundling import Material
+from lifeboat_daemon.remotes.sealed import compacting, index, looking
+from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
+from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
+from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_keys import receipts
+from support.daemon.sealed_logs import SOUL, Machine, content_there
+from support.daemon.sealed_purges import (
     CUT,
     NOTE,
     SECRET,
@@ -26,17 +36,7 @@ from sealed_purges import (
     remember,
     thin,
 )
-
-from lifeboat_alf import codec
-from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
-from lifeboat_alf.seams.steps import Step
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.sealed import compacting, index, looking
-from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
-from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
-from lifeboat_keys import receipts
+from support.killing import killed_at
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from protected import MEMORY, Protected
 
 from lifeboat_daemon import search
 from lifeboat_daemon.search import Filters
 from lifeboat_daemon.state_db import WORDS, StateDb, throw_away
+from support.daemon.protected import MEMORY, Protected
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from serving import Daemon, serving, settled, until
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.errors import AlreadyRunning
 from lifeboat_daemon.service.single import holder, service_lock
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.serving import Daemon, serving, settled, until
 
 NEVER_LOADED = {
     *("textual", "rich", "httpx", "keyring", "pydantic", "sqlalchemy", "nacl", "sqlite_utils", "numpy", "psutil"),

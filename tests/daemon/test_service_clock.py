@@ -7,10 +7,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from serving import Daemon, Skew, settled, until
 
 from lifeboat_daemon import agent as agent_files
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.serving import Daemon, Skew, settled, until
 
 HOUR, YEAR = 3600.0, 365.25 * 86400
 

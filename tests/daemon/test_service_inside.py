@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import cast
 
 import pytest
-from inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside, QuickFiles
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import StrPath
@@ -21,6 +20,7 @@ from lifeboat_daemon.service import main, single
 from lifeboat_daemon.service.service import UPGRADED
 from lifeboat_daemon.units import notify
 from lifeboat_daemon.watch.watcher import RESCAN
+from support.daemon.inside import BASE, BUSY, CRASH, FAILED, HANG, NONSENSE, OK, Inside, QuickFiles
 
 HOUR, DAY = 3600.0, 86400.0
 

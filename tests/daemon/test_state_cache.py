@@ -8,12 +8,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from protected import START, SteadyClock
 
 from lifeboat_daemon import clock_trust, offers, state_cache
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.schedule import awake
 from lifeboat_daemon.service import notes
+from support.daemon.protected import START, SteadyClock
 
 DEEP = b'{"unknown":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 GARBAGE: dict[str, bytes] = {

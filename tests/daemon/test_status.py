@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon import agents, status
+from support.daemon.protected import Protected
 
 
 @pytest.fixture

@@ -9,9 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from openclaw_workspaces import StateFolder, make_state_dir
-from serving import settled
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import open_log
@@ -19,6 +16,9 @@ from lifeboat_daemon.release import release
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.settings import SETTINGS
+from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
+from support.daemon.cli_client import run
+from support.daemon.serving import settled
 
 NAME = "Juniper-of-Mira"
 NOTE = "memory/divorce-of-mira.md"

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from machines import Machine, there
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import agents, key_rotation, retention
@@ -22,6 +20,8 @@ from lifeboat_daemon.remotes.sealed.opening import FolderLog
 from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
 from lifeboat_endpoint.vault import Retention
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run
+from support.daemon.machines import Machine, there
 
 DISKS = ("one", "two")
 

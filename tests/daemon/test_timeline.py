@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import START, Protected
 
 from lifeboat_daemon import labels, records, timeline, verification
 from lifeboat_daemon.errors import BadLabel, NothingToRestore
@@ -18,6 +17,7 @@ from lifeboat_daemon.syncing import sent
 from lifeboat_daemon.timeline import Wanted
 from lifeboat_endpoint.errors import UnknownSequence
 from lifeboat_endpoint.vault import Retention, SequenceRow, runs
+from support.daemon.protected import START, Protected
 
 Json = dict[str, Any]
 

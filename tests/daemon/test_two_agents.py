@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cli_client
-import openclaw_workspaces
 import pytest
-from openclaw_workspaces import StateFolder
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_daemon import agents
 from lifeboat_daemon.context import Context
+from support.adapters import openclaw_workspaces
+from support.adapters.openclaw_workspaces import StateFolder
+from support.daemon import cli_client
 
 run = cli_client.run
 LAYOUTS = [openclaw_workspaces.NEW, openclaw_workspaces.OLD]

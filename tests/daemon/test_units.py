@@ -11,7 +11,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from fake_systemctl import FakeSystemctl
 
 from lifeboat_daemon import units
 from lifeboat_daemon.context import Context
@@ -19,6 +18,7 @@ from lifeboat_daemon.errors import UnitError
 from lifeboat_daemon.units import launchd, systemd, task_scheduler, unit
 from lifeboat_daemon.units.systemd import Systemd
 from lifeboat_daemon.units.unit import Program
+from support.daemon.fake_systemctl import FakeSystemctl
 
 USUAL = Program(("/opt/lifeboat/bin/python", "-P", "-m", "lifeboat_daemon.service", "--wait"), {})
 ODD = {"LIFEBOAT_HOME": '/home/ada/my boat/%h $HOME "x" \\n', "PATH": "/usr/bin:/bin"}

@@ -10,10 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
-from protected import Protected
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_daemon import agent as agents
@@ -28,6 +25,9 @@ from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import verify as verify_operation
 from lifeboat_daemon.work.worker import Work
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.protected import Protected
 
 NOBODY = "0197fd80-0000-7000-8000-00000000000f"
 

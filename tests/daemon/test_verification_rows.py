@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from zeroclaw_installs import CREATED, GENERATIONS
-from zeroclaw_protected import ProtectedClaw, files_with
 
 from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.zeroclaw import ADAPTER
@@ -18,6 +16,8 @@ from lifeboat_adapters.zeroclaw.restore import ddl
 from lifeboat_daemon import verification
 from lifeboat_daemon.errors import DiskFull
 from lifeboat_daemon.verification import Drill
+from support.adapters.zeroclaw_installs import CREATED, GENERATIONS
+from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
 
 SECRET = "sk-ant-api03-FAKEfakeFAKEfakeFAKEfake"
 

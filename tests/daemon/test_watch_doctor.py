@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon.doctor import Finding, Level, watching
 from lifeboat_daemon.watch import limits, mounts
+from support.daemon.protected import Protected
 
 linux = pytest.mark.skipif(limits.limit(limits.WATCHES) is None, reason="limits of inotify")
 

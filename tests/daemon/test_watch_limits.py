@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from watching import Process, in_process
 
 from lifeboat_daemon.watch import limits
 from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
+from support.daemon.watching import Process, in_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="limits of inotify")
 JsonObject = dict[str, Any]

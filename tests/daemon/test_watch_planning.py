@@ -7,8 +7,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from protected import Protected
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters import litter
 from lifeboat_adapters.contract import Placement
@@ -17,6 +15,8 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.watch import planning
 from lifeboat_daemon.watch.matching import Interest
 from lifeboat_daemon.watch.plan import Plan, Watched
+from support.daemon.protected import Protected
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 
 @pytest.fixture

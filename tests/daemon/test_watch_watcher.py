@@ -13,13 +13,13 @@ from typing import Any
 
 import msgspec
 import pytest
-from protected import Protected
-from watching import ADA, FENCE, Watching, watching
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon.watch import limits, mailbox, mounts, planning
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
+from support.daemon.protected import Protected
+from support.daemon.watching import ADA, FENCE, Watching, watching
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 linux = pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="counts what Linux says of inotify")
 

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from credentialed import ENV_KEY, Machine, live, second_machine
 
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
@@ -15,6 +14,7 @@ from lifeboat_daemon import exchange, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.credentialed import ENV_KEY, Machine, live, second_machine
 
 DOTENV = "raw/openclaw/.env"
 

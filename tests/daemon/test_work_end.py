@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import work_program
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
+from support.daemon import work_program
 
 Process = subprocess.Popen[bytes]
 

@@ -7,16 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import invariants
-import offices
 import pytest
-import work_program
-from harbour import Harbour, harbour
-from offices import Office
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.errors import WorkerFailed
+from support.daemon import invariants, offices, work_program
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.offices import Office
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no SIGKILL")
 

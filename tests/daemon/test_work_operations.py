@@ -8,11 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import offices
 import pytest
-from harbour import Harbour, harbour
-from killing import killed_at
-from offices import Office
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
@@ -26,6 +22,10 @@ from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.operations import capture as operation
 from lifeboat_daemon.work.operations import recover
 from lifeboat_daemon.work.worker import Work
+from support.daemon import offices
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.offices import Office
+from support.killing import killed_at
 
 JsonObject = dict[str, Any]
 

@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import offices
 import pytest
-import work_program
-from offices import Office, seen
 
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits, messages, pool, process
 from lifeboat_daemon.work.messages import Ready
 from lifeboat_daemon.work.process import WorkerProcess
+from support.daemon import offices, work_program
+from support.daemon.offices import Office, seen
 
 JsonObject = dict[str, Any]
 

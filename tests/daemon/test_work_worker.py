@@ -9,13 +9,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import offices
 import pytest
-from offices import Office, seen
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, HomeError, UnexpectedError, WorkerFailed
+from support.daemon import offices
+from support.daemon.offices import Office, seen
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import click
-import doc_pages
-import openclaw_workspaces
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from doc_pages import DOCS, PACKAGES, ROOT
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Adapter
@@ -23,6 +18,11 @@ from lifeboat_adapters.interchange import registry as formats
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.settings import SETTINGS
+from support.adapters import openclaw_workspaces
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
+from support.docs import doc_pages
+from support.docs.doc_pages import DOCS, PACKAGES, ROOT
 
 PAGES = [ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(
     DOCS.glob("*.md")

@@ -10,17 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openclaw_workspaces
 import pytest
-from cli_client import run
-from endpoint_purges import machine_in, pushed, record_of, redaction_of
-from fake_openclaw import FakeOpenClaw
-from fake_systemctl import FakeSystemctl
-from keeping import AGENT as ENDPOINT_AGENT
-from keeping import with_history
-from openclaw_workspaces import StateFolder
-from purge_receipt_home import Purged
-from talking_server import status, talking_server
 
 from lifeboat_daemon.cli import endpoint_serve
 from lifeboat_daemon.context import Context
@@ -28,8 +18,19 @@ from lifeboat_daemon.logs import open_log
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.remote import conformance
 from lifeboat_endpoint.server.serve import Served
+from support.adapters import openclaw_workspaces
+from support.adapters.fake_openclaw import FakeOpenClaw
+from support.adapters.openclaw_workspaces import StateFolder
+from support.daemon.cli_client import run
+from support.daemon.fake_systemctl import FakeSystemctl
+from support.daemon.purge_receipt_home import Purged
+from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
+from support.endpoint.keeping import AGENT as ENDPOINT_AGENT
+from support.endpoint.keeping import with_history
+from support.paths import ROOT
+from support.talking_server import status, talking_server
 
-PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "json.md"
+PAGE = ROOT / "docs" / "json.md"
 Json = dict[str, Any]
 
 

@@ -8,9 +8,10 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-import openclaw_workspaces
+from support.adapters import openclaw_workspaces
+from support.paths import ROOT
 
-README = Path(__file__).resolve().parent.parent.parent / "README.md"
+README = ROOT / "README.md"
 
 
 def _commands() -> list[str]:

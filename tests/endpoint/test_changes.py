@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from vaults import QUARTER, commit, content_of, create, edit, new_vault
 
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.apply import AppliedState
@@ -16,6 +15,7 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.state import Changes
 from lifeboat_alf.testing import head
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+from support.endpoint.vaults import QUARTER, commit, content_of, create, edit, new_vault
 
 HEAD = head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
 

@@ -4,13 +4,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vaults import QUARTER, START, commit, content_of, create, edit, new_vault, put
 
 from lifeboat_alf import merkle
 from lifeboat_alf.state import BodyAbsent, Sequence
 from lifeboat_alf.testing import full_state
 from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
+from support.endpoint.vaults import QUARTER, START, commit, content_of, create, edit, new_vault, put
 
 NOTE = "raw/openclaw/note.md"
 

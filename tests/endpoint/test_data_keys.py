@@ -7,12 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-import sealed
-from key_places import KINDS, KeyPlace, key_place
-from killing import killed_at
-from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
-from spaces import PURGING
-from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
@@ -31,6 +25,21 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.space import TenantSpace
+from support.endpoint import sealed
+from support.endpoint.key_places import KINDS, KeyPlace, key_place
+from support.endpoint.sealed import (
+    AGENT,
+    OTHER_AGENT,
+    OTHER_TENANT,
+    TENANT,
+    MovingClock,
+    data_keys,
+    key_file,
+    opened_keys,
+)
+from support.endpoint.spaces import PURGING
+from support.endpoint.vaults import ManualClock
+from support.killing import killed_at
 
 
 @pytest.fixture(autouse=True, params=KINDS)

@@ -7,10 +7,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, CANARY, files_holding, new_endpoint, reopened, with_history
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
+from support.endpoint.keeping import AGENT, CANARY, files_holding, new_endpoint, reopened, with_history
 
 
 def test_an_endpoint_is_for_its_owner_only(tmp_path: Path) -> None:

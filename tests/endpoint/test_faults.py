@@ -10,7 +10,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vaults import START, commit, content_of, create, new_vault
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import StrPath, SystemFiles
@@ -18,6 +17,8 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.errors import VaultBusy, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault
+from support.endpoint.vaults import START, commit, content_of, create, new_vault
+from support.paths import TESTS
 
 CAPTURE = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
 THIN = [Step.THIN_PLANNED, Step.THIN_REENCODED, Step.THIN_ROWS_DROPPED, Step.THIN_COMMITTED, Step.THIN_SWEPT]
@@ -125,7 +126,7 @@ from datetime import timedelta
 from pathlib import Path
 from lifeboat_alf.seams import steps
 from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault
-from vaults import START, create
+from support.endpoint.vaults import START, create
 
 vault = Vault.open(Path(sys.argv[1]) / "vault")
 def end(step):
@@ -141,7 +142,7 @@ else:
 
 
 def end_process_at(folder: Path, step: Step) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     ended = subprocess.run([sys.executable, "-c", SCRIPT, str(folder), step.value], env=environment, check=False)
     assert ended.returncode == 9
 

@@ -9,15 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sealed
-from fake_transit import FakeTransit, fake_transit
-from key_places import KINDS, KeyPlace, key_place
-from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
 
 from lifeboat_endpoint.at_rest import held_keys
 from lifeboat_endpoint.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
 from lifeboat_endpoint.at_rest.key_sources import service
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway
+from support.endpoint import sealed
+from support.endpoint.fake_transit import FakeTransit, fake_transit
+from support.endpoint.key_places import KINDS, KeyPlace, key_place
+from support.endpoint.sealed import (
+    AGENT,
+    OTHER_AGENT,
+    OTHER_TENANT,
+    TENANT,
+    MovingClock,
+    data_keys,
+    key_file,
+    opened_keys,
+)
 
 KEY = bytes(range(32))
 ID, OTHER_ID = "0123456789ab", "ba9876543210"

@@ -14,8 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from served_apps import ServedApp, client, push_delta, served
-from spaces import space_in
 
 from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import EpochBehind, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge
@@ -29,6 +27,8 @@ from lifeboat_endpoint.server.settings import Pace
 from lifeboat_endpoint.service import bundles, fitting
 from lifeboat_endpoint.service.uploads import Part
 from lifeboat_endpoint.vault import FIRST_EPOCH
+from support.endpoint.served_apps import ServedApp, client, push_delta, served
+from support.endpoint.spaces import space_in
 
 __all__ = ["client", "served"]
 AGENT = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"

@@ -4,7 +4,6 @@ import base64
 import os
 from pathlib import Path
 
-import keyring_fakes
 import pytest
 
 from lifeboat_endpoint.at_rest.key_sources import registry
@@ -12,6 +11,7 @@ from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.at_rest.key_sources.file import default_file
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 from lifeboat_keys.stores import keyring
+from support.keys import keyring_fakes
 
 SECRET = bytes(range(32))
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reference_archives as reference
-from vaults import ManualClock
 
 from lifeboat_alf import layout, partitions, records
 from lifeboat_alf.delta import DeltaReader
@@ -23,6 +21,8 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
+from support.endpoint import reference_archives as reference
+from support.endpoint.vaults import ManualClock
 
 Json = dict[str, Any]
 MEMORY = "# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\n\nLives in Lisbon.\n"

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import reference_archives as reference
-from vaults import ManualClock
 
 from lifeboat_alf import ids, records
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement, replacement_of
@@ -21,6 +19,8 @@ from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.endpoint import reference_archives as reference
+from support.endpoint.vaults import ManualClock
 
 SECRET = "The number is 4711 0815."
 MEMORY = f"# Memory\n\n## Tea\n\nLikes tea.\n\n## Card\n\n{SECRET}\n"

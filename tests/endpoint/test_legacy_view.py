@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import reference_archives as reference
-from vaults import ManualClock
 
 from lifeboat_alf import codec, layout, testing
 from lifeboat_alf.delta import DeltaReader
@@ -21,6 +19,8 @@ from lifeboat_alf.testing import MemoryState, record
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.legacy.view import legacy_view
 from lifeboat_endpoint.vault import Vault
+from support.endpoint import reference_archives as reference
+from support.endpoint.vaults import ManualClock
 
 Json = dict[str, Any]
 RAW = "raw/openclaw/"

@@ -8,9 +8,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import kept_home
 import pytest
-from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.errors import VaultNewer
@@ -19,6 +17,8 @@ from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.schema import VERSION
 from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault import vault as vaults
+from support.endpoint import kept_home
+from support.killing import killed_at
 
 STEPS = {**KNOWN, VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
 MIGRATING = (Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 import httpx
 import psutil
 import pytest
-from cli_client import run
-from endpoint_servers import RunningEndpoint, running_endpoint
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.steps import Step
@@ -22,6 +20,8 @@ from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 CANARY = b"the canary sings at noon"
 MACHINE = "the blue laptop"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from vaults import START, commit, create, new_vault
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.vault import Draft, Vault
 from lifeboat_endpoint.vault.beginning import RECORD_SEED
+from support.endpoint.vaults import START, commit, create, new_vault
 
 
 @pytest.fixture

@@ -10,9 +10,19 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import kept_home
 import pytest
-from redacted_vaults import (
+
+from lifeboat_alf import codec, merkle, redactions
+from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_alf.testing import AGENT_ID
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
+from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault, take_over
+from lifeboat_keys import redacting
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+from support.endpoint import kept_home
+from support.endpoint.redacted_vaults import (
     BIG,
     CANARY,
     LARGE,
@@ -32,18 +42,8 @@ from redacted_vaults import (
     small_rows,
     vault,
 )
-from sealed import new_sealer
-from vaults import QUARTER, START, commit, create
-
-from lifeboat_alf import codec, merkle, redactions
-from lifeboat_alf.errors import RedactionInvalid
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault, take_over
-from lifeboat_keys import redacting
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from support.endpoint.sealed import new_sealer
+from support.endpoint.vaults import QUARTER, START, commit, create
 
 __all__ = ["sealer", "small_rows", "vault"]
 

@@ -7,7 +7,16 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from redacted_vaults import (
+
+from lifeboat_alf import merkle
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta import DeltaReader, write_delta
+from lifeboat_alf.errors import BaseMismatch
+from lifeboat_alf.testing import AGENT_ID
+from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
+from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
+from lifeboat_keys import signing
+from support.endpoint.redacted_vaults import (
     CANARY,
     DEVICE,
     NOTE,
@@ -21,16 +30,7 @@ from redacted_vaults import (
     small_rows,
     vault,
 )
-from vaults import START, commit, content_of, create, edit
-
-from lifeboat_alf import merkle
-from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.delta import DeltaReader, write_delta
-from lifeboat_alf.errors import BaseMismatch
-from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
-from lifeboat_keys import signing
+from support.endpoint.vaults import START, commit, content_of, create, edit
 
 __all__ = ["sealer", "small_rows", "vault"]
 

@@ -9,9 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from killing import killed_at
-from redacted_vaults import CANARY, DEVICE, TRUSTED, leaks, purge_of
-from vaults import START, commit, content_of, create
 
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.files import StrPath, SystemFiles
@@ -22,6 +19,9 @@ from lifeboat_endpoint.store import disk
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault
 from lifeboat_keys import signing
+from support.endpoint.redacted_vaults import CANARY, DEVICE, TRUSTED, leaks, purge_of
+from support.endpoint.vaults import START, commit, content_of, create
+from support.killing import killed_at
 
 NOTE, OTHER = "raw/openclaw/memory.md", "raw/openclaw/other.bin"
 BEFORE = (Step.THIN_REENCODED, Step.PURGE_REDACTED)

@@ -11,13 +11,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from canary_scan import unpacked
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from redacted_vaults import DEVICE, TRUSTED, purge_of
-from sealed import new_sealer
-from vaults import START, commit, create, edit
 
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.state import State
@@ -26,6 +22,10 @@ from lifeboat_endpoint.at_rest.sealer import PLAIN
 from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, take_over
 from lifeboat_keys import signing
+from support.adapters.canary_scan import unpacked
+from support.endpoint.redacted_vaults import DEVICE, TRUSTED, purge_of
+from support.endpoint.sealed import new_sealer
+from support.endpoint.vaults import START, commit, create, edit
 
 SECRETS = (b"quiet-heron-4471", b"amber-kettle-9024", b"nine-marsh-3318")
 PIECES = (*SECRETS, *(b"line %d of what anybody may read; " % number * 9 for number in range(4)))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from spaces import TestKeys, remote_in
 
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
 from lifeboat_endpoint.remote.in_process import InProcess
+from support.endpoint.spaces import TestKeys, remote_in
 
 
 @pytest.fixture

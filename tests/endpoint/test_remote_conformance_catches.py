@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spaces import remote_in, space_in
 
 from lifeboat_endpoint.errors import StaleBase
 from lifeboat_endpoint.remote.conformance import CHECKS
 from lifeboat_endpoint.remote.contract import About, Bundle, Remote, RemoteHead, RemoteVerification
 from lifeboat_endpoint.remote.in_process import InProcess
+from support.endpoint.spaces import remote_in, space_in
 
 
 class TakesAnything(InProcess):

@@ -7,10 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from failing_files import FailingFiles
-from killing import killed_at, steps_of
-from sealed import AGENT, TENANT, MovingClock, data_keys, new_sealer, opened_keys
-from vaults import ManualClock, commit, content_of, create
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
@@ -22,6 +18,10 @@ from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultFull
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.testing import a_day, time_of_day
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from support.endpoint.sealed import AGENT, TENANT, MovingClock, data_keys, new_sealer, opened_keys
+from support.endpoint.vaults import ManualClock, commit, content_of, create
+from support.failing_files import FailingFiles
+from support.killing import killed_at, steps_of
 
 OLD, NEW = new_sealer(), new_sealer()
 

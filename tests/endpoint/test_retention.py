@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
-from vaults import START
 
 from lifeboat_alf import times
 from lifeboat_endpoint.vault import Pin, Retention, SequenceRow
 from lifeboat_endpoint.vault.retention import to_drop
+from support.endpoint.vaults import START
 
 NOW = START
 

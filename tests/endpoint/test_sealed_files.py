@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from spaces import TestKeys, clock, keys, space_in
-from vaults import ManualClock
 
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.errors import (
@@ -22,6 +20,8 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.service import sealed_files
 from lifeboat_endpoint.service.sealed_files import SealedFiles
 from lifeboat_endpoint.service.space import TenantSpace
+from support.endpoint.spaces import TestKeys, clock, keys, space_in
+from support.endpoint.vaults import ManualClock
 
 __all__ = ["clock", "keys"]
 

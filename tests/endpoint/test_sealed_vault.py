@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sealed import AGENT, OTHER_AGENT, MovingClock, data_keys, new_sealer, opened_keys
-from vaults import QUARTER, ManualClock, commit, content_of, create, edit
 
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.state import Changes
@@ -20,6 +18,8 @@ from lifeboat_endpoint.errors import DraftInvalid, KeyRevoked, OtherDataKey, Vau
 from lifeboat_endpoint.testing import a_day, time_of_day
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, SequenceRow, Vault, take_over
 from lifeboat_endpoint.vault.vault import FILE
+from support.endpoint.sealed import AGENT, OTHER_AGENT, MovingClock, data_keys, new_sealer, opened_keys
+from support.endpoint.vaults import QUARTER, ManualClock, commit, content_of, create, edit
 
 NIGHT = "The keeper's password is marmalade-on-toast."
 ARTIFACT = {"attachment": {"tier": 3}}

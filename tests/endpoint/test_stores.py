@@ -4,14 +4,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sealed import new_sealer
-
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.testing import StoreConformance
+from support.endpoint.sealed import new_sealer
 
 
 class TestSqliteAndDisk(StoreConformance):

@@ -14,10 +14,6 @@ from typing import Any
 
 import httpx
 import pytest
-from sealed import data_keys
-from served_apps import ServedApp, bearer, client, served
-from spaces import TestKeys, space_in
-from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint import errors
@@ -28,6 +24,10 @@ from lifeboat_endpoint.service import sealed_statements
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.tables import open_tables
 from lifeboat_endpoint.vault import Vault
+from support.endpoint.sealed import data_keys
+from support.endpoint.served_apps import ServedApp, bearer, client, served
+from support.endpoint.spaces import TestKeys, space_in
+from support.endpoint.vaults import ManualClock
 
 __all__ = ["client", "served"]
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"

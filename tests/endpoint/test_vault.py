@@ -6,7 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vaults import START, ManualClock, commit, content_of, create, edit, new_vault, put
 
 from lifeboat_alf import ids
 from lifeboat_alf.testing import AGENT_ID
@@ -15,6 +14,7 @@ from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.schema import VERSION
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import Draft, EntryPut, Pin, Vault
+from support.endpoint.vaults import START, ManualClock, commit, content_of, create, edit, new_vault, put
 
 LARGE = bytes(range(256)) * 4000
 

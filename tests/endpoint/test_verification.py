@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from vaults import commit, create, edit, new_vault
 
 from lifeboat_alf import merkle
 from lifeboat_alf.testing import AGENT_ID
@@ -14,6 +13,7 @@ from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
+from support.endpoint.vaults import commit, create, edit, new_vault
 
 USER = UserKey.generate()
 TRUSTED = Trusted(USER.public)

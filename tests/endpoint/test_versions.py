@@ -7,13 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from vaults import START, commit, new_vault
 
 from lifeboat_alf import merkle
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, encoding
+from support.endpoint.vaults import START, commit, new_vault
 
 CHART = "artifacts/chart.bin"
 LARGE = {"attachment": {"id": "chart", "tier": 3}}

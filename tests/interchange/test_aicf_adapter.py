@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import aicf_files
-import openclaw_workspaces as workspaces
 import pytest
 
 from lifeboat_adapters import registry
@@ -18,8 +16,8 @@ from lifeboat_alf.testing import MemoryState, identity, principals, record
 from lifeboat_daemon import records
 from lifeboat_daemon.testing import RuntimeConformance
 from lifeboat_daemon.testing.harness import Harness
-
-pytestmark = pytest.mark.interchange
+from support.adapters import openclaw_workspaces as workspaces
+from support.interchange import aicf_files
 
 
 class TestAicf(RuntimeConformance):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import aicf_files
 import pytest
 
 from lifeboat_adapters.aicf.document import Dialect, Document, Kind, Section, parse
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aicf_files
 
 
 def _section(data: bytes | Document, name: str, ident: str | None = None) -> Section:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import aicf_files
 import pytest
-import reference
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aicf.document import Document, emit, find_section, parse
-
-pytestmark = pytest.mark.interchange
+from support import reference
+from support.interchange import aicf_files
 
 _BITS = (
     *("|", "\\", "\n", "\r", "\r\n", "@", "=", '"""', "#", "```", ":", " ", "\t", "\u2028", "\x85", "\x0b", "\0", "é"),

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import aicf_files
-import aicf_states as states
 import pytest
 
 from lifeboat_adapters.aicf import FORMAT
@@ -12,8 +10,8 @@ from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.testing import record
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aicf_files
+from support.interchange import aicf_states as states
 
 
 def test_a_file_is_recognised_by_its_name(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from random import Random
 
-import aicf_files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 from lifeboat_adapters.aicf.checking import check
 from lifeboat_adapters.aicf.document import emit, find_section, parse
 from lifeboat_adapters.interchange.errors import SourceRefused
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aicf_files
 
 _LONG_LINES = (
     *(

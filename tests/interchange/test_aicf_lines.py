@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters.aicf import lines
 
-pytestmark = pytest.mark.interchange
-
 _TEXTS = st.text(st.sampled_from("a1|@=\\ \t\r\n\u2028\x85\x0b\x0c"), max_size=40)
 
 

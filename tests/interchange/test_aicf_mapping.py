@@ -2,13 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import aicf_files
 import pytest
 
 from lifeboat_adapters.aicf import mapping, reading
 from lifeboat_alf import ids, times
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aicf_files
 
 
 def _records(text: str | bytes, file: str = "a.aicf") -> list[dict[str, Any]]:

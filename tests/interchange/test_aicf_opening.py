@@ -17,8 +17,6 @@ from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome
 
-pytestmark = pytest.mark.interchange
-
 
 def _code(data: bytes, largest: int = opening.LARGEST) -> str:
     with pytest.raises(SourceRefused) as raised:

@@ -10,8 +10,6 @@ from lifeboat_adapters.aicf import reading, rebuilding
 from lifeboat_adapters.aicf.rendering import render
 from lifeboat_alf.testing import MemoryState, record
 
-pytestmark = pytest.mark.interchange
-
 VECTORS = b"""@EMBEDDING:t
 model=m
 vector=0.1,0.2

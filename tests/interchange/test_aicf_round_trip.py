@@ -4,10 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import aicf_files
-import aicf_states as states
 import pytest
-import reference
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +14,9 @@ from lifeboat_adapters.aimem import FORMAT as AIMEM
 from lifeboat_adapters.interchange.contract import Identity, Surroundings
 from lifeboat_alf.testing import AGENT_ID, MemoryState, embedding, record
 from lifeboat_daemon.exchange import conversion_options
-
-pytestmark = pytest.mark.interchange
+from support import reference
+from support.interchange import aicf_files
+from support.interchange import aicf_states as states
 
 NAMES = sorted(aicf_files.FILES)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

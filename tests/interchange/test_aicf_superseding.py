@@ -5,16 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-from aimem_states import AROUND
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aicf import superseding
 from lifeboat_adapters.aicf.format import FORMAT
 from lifeboat_adapters.interchange import changed
-
-pytestmark = pytest.mark.interchange
+from support.interchange.aimem_states import AROUND
 
 FILE = """1|@AICF_VERSION
 2|version=3.1

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from lifeboat_adapters.aicf import values
 from lifeboat_adapters.aicf.values import Escaping
 
-pytestmark = pytest.mark.interchange
-
 _TEXTS = st.text(st.sampled_from("ab|\\nr@\n\r=\u2028"), max_size=20)
 
 

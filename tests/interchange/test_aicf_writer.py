@@ -3,15 +3,13 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-import aicf_files
-import aicf_states as states
 import pytest
 
 from lifeboat_adapters.aicf import checking, reading
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.testing import MemoryState, credentials, full_state, identity, principals, record
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aicf_files
+from support.interchange import aicf_states as states
 
 
 def _state(*texts: str) -> MemoryState:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import aimem_bundles as bundles
 import pytest
 
 from lifeboat_adapters.aimem import workspace
@@ -15,8 +14,7 @@ from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.testing import MemoryState
 from lifeboat_daemon.testing import RuntimeConformance
 from lifeboat_daemon.testing.harness import Harness
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
 
 
 def write(path, document):

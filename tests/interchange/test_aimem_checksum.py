@@ -7,7 +7,6 @@ import json
 from random import Random
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 import rfc8785
 from hypothesis import given, settings
@@ -16,8 +15,7 @@ from hypothesis import strategies as st
 from lifeboat_adapters.aimem import checksum, reading
 from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
 from lifeboat_adapters.aimem.writing import BundleWriter
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
 
 
 def refused(data: bytes) -> tuple[str, int]:

@@ -7,15 +7,13 @@ import json
 import unicodedata
 from typing import Any
 
-import aimem_bundles as made
 import pytest
-from aimem_bundles import ABSENT
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope, Limits
 from lifeboat_adapters.aimem.writing import BundleWriter
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any], **options: Any) -> tuple[str, str]:

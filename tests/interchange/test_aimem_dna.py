@@ -16,13 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aimem_bundles import Json, bundle, chunk, document, edge, sealed
-from brain_servers import BrainServer, brain, contents
-from harbour import Harbour, harbour
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from keeping import RunningClock, new_endpoint, reopened
-from served_apps import push_delta, served
 
 import lifeboat_daemon
 import lifeboat_endpoint
@@ -45,8 +40,12 @@ from lifeboat_endpoint.service.importing import Additions
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Vault
+from support.daemon.harbour import Harbour, harbour
+from support.endpoint.keeping import RunningClock, new_endpoint, reopened
+from support.endpoint.served_apps import push_delta, served
+from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from support.interchange.brain_servers import BrainServer, brain, contents
 
-pytestmark = pytest.mark.interchange
 __all__ = ["brain", "served"]
 
 ASKED = "somebody asks for it, each time, by a command or a request"

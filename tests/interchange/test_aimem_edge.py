@@ -6,18 +6,16 @@ import io
 import json
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 import rfc8785
-from aimem_bundles import ABSENT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
 from lifeboat_adapters.aimem.writing import BundleWriter, Dangling, portable_weight
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:

@@ -7,15 +7,13 @@ import math
 import struct
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aimem import reading, vectors
 from lifeboat_adapters.aimem.bundle import LIMITS, BundleRefused, Limits
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
 
 GOLDEN = "AACAPwAAIMDNzMw9"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import aimem_bundles as made
 import pytest
-from aimem_bundles import ABSENT
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import BundleRefused
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:

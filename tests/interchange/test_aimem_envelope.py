@@ -6,15 +6,13 @@ import io
 import json
 from typing import Any
 
-import aimem_bundles as made
 import pytest
-from aimem_bundles import ABSENT
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
 from lifeboat_adapters.aimem.writing import BundleWriter
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_bundles import ABSENT
 
 STALE = "sha256:" + "0" * 64
 

@@ -12,10 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
-from brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
-from endpoint_servers import RunningEndpoint, running_endpoint
-from served_apps import ServedApp, served
 
 from lifeboat_adapters.aimem import consuming
 from lifeboat_adapters.aimem import http as profile
@@ -31,8 +27,11 @@ from lifeboat_endpoint.server.formats import Brain
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.endpoint.served_apps import ServedApp, served
+from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
+from support.interchange.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 
-pytestmark = pytest.mark.interchange
 __all__ = ["brain", "served"]
 
 _SECRET = "Met Quillon Marsh at the pier."

@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 import json
 
-import aimem_bundles as bundles
 import pytest
-from aimem_states import AROUND, NOW, OURS, records_of
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from lifeboat_adapters.aimem import reading, signing
@@ -17,8 +15,8 @@ from lifeboat_adapters.interchange.contract import Identity, Surroundings
 from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused
 from lifeboat_alf import ids, testing
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import AROUND, NOW, OURS, records_of
 
 
 @pytest.fixture

@@ -8,15 +8,13 @@ import time
 from random import Random
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import BundleRefused, Limits
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
 
 CODES = {
     "malformed_json", "nested_too_deep", "not_canonicalizable", "not_object", "bad_format", "unsupported_version",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import aimem_bundles as made
 import pytest
-from aimem_states import exported, records_of, taken
 
 from lifeboat_adapters.aimem import workspace
 from lifeboat_adapters.aimem.reading import parse
 from lifeboat_alf import codec, testing
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_states import exported, records_of, taken
 
 # A folder of bundles, in which anybody may put a file -----------------------------------------------------------------
 

@@ -12,10 +12,6 @@ from typing import Any
 
 import httpx
 import pytest
-from aimem_bundles import ABSENT, bundle, chunk, document, edge, many, packed, sample, sealed, stream, urn
-from brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
-from endpoint_servers import running_endpoint
-from served_apps import ServedApp, bearer, served
 
 from lifeboat_adapters.aimem import http as profile
 from lifeboat_adapters.aimem import producing
@@ -23,8 +19,23 @@ from lifeboat_adapters.aimem.reading import parse
 from lifeboat_adapters.aimem.sealed_file import SealedFile
 from lifeboat_adapters.aimem.spools import Spool
 from lifeboat_alf import ids
+from support.endpoint.endpoint_servers import running_endpoint
+from support.endpoint.served_apps import ServedApp, bearer, served
+from support.interchange.aimem_bundles import (
+    ABSENT,
+    bundle,
+    chunk,
+    document,
+    edge,
+    many,
+    packed,
+    sample,
+    sealed,
+    stream,
+    urn,
+)
+from support.interchange.brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
 
-pytestmark = pytest.mark.interchange
 __all__ = ["brain", "served"]
 
 

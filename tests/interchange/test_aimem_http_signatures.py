@@ -7,18 +7,17 @@ from typing import Any
 
 import cbor2
 import pytest
-from aimem_bundles import bundle, chunk, document, many, sample
-from brain_servers import BrainServer, brain, problem
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from served_apps import served
 
 from lifeboat_adapters.aimem import http as profile
 from lifeboat_adapters.aimem import signing
 from lifeboat_adapters.aimem.reading import canonical, parse, reads_as
 from lifeboat_adapters.interchange.contract import Identity
+from support.endpoint.served_apps import served
+from support.interchange.aimem_bundles import bundle, chunk, document, many, sample
+from support.interchange.brain_servers import BrainServer, brain, problem
 
-pytestmark = pytest.mark.interchange
 __all__ = ["brain", "served"]
 
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import aimem_bundles as bundles
 import pytest
-from aimem_states import apply, bundle_of, codes, counts, only, planned, records_of, taken
 
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import apply, bundle_of, codes, counts, only, planned, records_of, taken
 
 LATER, EARLIER = "2026-05-01T09:30:00Z", "2026-03-01T09:30:00Z"
 

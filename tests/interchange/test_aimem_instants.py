@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from lifeboat_adapters.aimem import instants
 from lifeboat_alf import times
 
-pytestmark = pytest.mark.interchange
-
 SECOND = 10**9
 
 

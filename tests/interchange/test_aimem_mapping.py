@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import aimem_bundles as bundles
 import pytest
-from aimem_states import OURS, bundle_of, exported, only, planned, records_of, taken
 
 from lifeboat_adapters.aimem import mapping, urn
 from lifeboat_adapters.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, MEMORY_TYPES
@@ -12,8 +10,8 @@ from lifeboat_adapters.aimem.format import FORMAT
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import records, testing
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import OURS, bundle_of, exported, only, planned, records_of, taken
 
 
 def chunk_of(**fields):

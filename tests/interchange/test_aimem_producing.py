@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-import aimem_bundles as bundles
 import pytest
-from aimem_states import AROUND, NOW, OURS, bundle_of, exported, records_of, taken
 
 from lifeboat_adapters.aimem import parting, producing
 from lifeboat_adapters.aimem.options import ProducerOptions
@@ -16,8 +14,8 @@ from lifeboat_adapters.interchange.errors import InterchangeError, SecretsFound
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import AROUND, NOW, OURS, bundle_of, exported, records_of, taken
 
 
 def state_of(*found):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import aimem_bundles as bundles
-import pytest
-from aimem_states import AROUND, OURS, bundle_of, exported, planned, records_of, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +11,8 @@ from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import ids, records, testing
 from lifeboat_alf.embeddings import bytes_of
 from lifeboat_alf.testing import MemoryState
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import AROUND, OURS, bundle_of, exported, planned, records_of, taken
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 words = st.text(st.characters(codec="ascii", categories=["Lu", "Ll", "Nd"]), min_size=1, max_size=12)

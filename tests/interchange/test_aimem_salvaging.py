@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import aimem_bundles as bundles
 import pytest
-from aimem_states import AROUND
 
 from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.aimem.format import FORMAT
 from lifeboat_adapters.receipts import Outcome
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as bundles
+from support.interchange.aimem_states import AROUND
 
 FORMS = {".aimem.json": bundles.document, ".aimem.ndjson": bundles.stream}
 

@@ -10,7 +10,6 @@ from typing import Any
 import cbor2
 import cwt
 import pytest
-from aimem_bundles import bundle, chunk, document, sample, stream
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
@@ -23,8 +22,7 @@ from lifeboat_adapters.aimem.signing import SignatureRefused
 from lifeboat_adapters.interchange.contract import Identity
 from lifeboat_adapters.interchange.errors import ExtraMissing
 from lifeboat_keys.endpoint_key import EndpointKey
-
-pytestmark = pytest.mark.interchange
+from support.interchange.aimem_bundles import bundle, chunk, document, sample, stream
 
 _PAYLOAD = b'{"format":"aimem-bundle"}'
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)

@@ -12,9 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import aimem_bundles as made
 import pytest
-from aimem_bundles import ABSENT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,8 +20,8 @@ from lifeboat_adapters.aimem import reading
 from lifeboat_adapters.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
 from lifeboat_adapters.aimem.spools import NamesInMemory, NamesOnDisk, Spool
 from lifeboat_adapters.aimem.writing import BundleWriter
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
+from support.interchange.aimem_bundles import ABSENT
 
 
 def records(bundle: Bundle) -> dict[str, list[dict[str, Any]]]:

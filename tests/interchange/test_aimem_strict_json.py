@@ -6,7 +6,6 @@ import json
 import time
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 import rfc8785
 from hypothesis import given, settings
@@ -14,8 +13,7 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters.aimem import strict_json
 from lifeboat_adapters.aimem.bundle import BundleRefused
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
 
 MALFORMED = {
     "nothing": b"",

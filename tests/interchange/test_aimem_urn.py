@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-import aimem_bundles as made
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,8 +13,7 @@ from lifeboat_adapters.aimem import reading, urn
 from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
 from lifeboat_adapters.aimem.writing import BundleWriter
 from lifeboat_alf import ids
-
-pytestmark = pytest.mark.interchange
+from support.interchange import aimem_bundles as made
 
 LOCAL = st.text(st.sampled_from([chr(code) for code in range(0x21, 0x7F) if code != 0x3A]), min_size=1, max_size=256)
 NAMESPACE = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=63)

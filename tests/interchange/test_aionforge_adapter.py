@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aionforge_instances import AGENT, running, seeded
 
 from lifeboat_adapters.aionforge.adapter import CORES, Aionforge
 from lifeboat_adapters.aionforge.data_dir import SEED
@@ -23,8 +22,7 @@ from lifeboat_alf.testing import MemoryState, record
 from lifeboat_daemon import agents, config
 from lifeboat_daemon.restore import RestoreOptions, plan, run
 from lifeboat_daemon.testing.harness import Harness, context_for
-
-pytestmark = pytest.mark.interchange
+from support.interchange.aionforge_instances import AGENT, running, seeded
 
 SEED_TEXT = b"5eed" * 16
 LOG = b"SLDB\x01\x00\x03\x00" + bytes(8) + b"frames nobody parses"

@@ -9,9 +9,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import aionforge_import_program
 import pytest
-from aionforge_instances import (
+
+from lifeboat_adapters.aionforge import client, mapping, writing
+from lifeboat_adapters.aionforge.client import Limits
+from lifeboat_adapters.aionforge.format import FORMAT
+from lifeboat_adapters.interchange import registry
+from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
+from lifeboat_adapters.receipts import Outcome, counted
+from lifeboat_alf import codec, ids, layout
+from lifeboat_alf.testing import record
+from support.interchange import aionforge_import_program
+from support.interchange.aionforge_instances import (
     AGENT,
     OTHER,
     PROFILES,
@@ -23,17 +32,7 @@ from aionforge_instances import (
     state_of,
     texts_of,
 )
-
-from lifeboat_adapters.aionforge import client, mapping, writing
-from lifeboat_adapters.aionforge.client import Limits
-from lifeboat_adapters.aionforge.format import FORMAT
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
-from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_alf import codec, ids, layout
-from lifeboat_alf.testing import record
-
-pytestmark = pytest.mark.interchange
+from support.paths import TESTS
 
 JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
@@ -421,7 +420,7 @@ def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_pat
     notes = tmp_path / "notes.json"
     with running(tmp_path / "store.json", "head", "http", "slow:batch_capture:3") as found:
         command = [sys.executable, aionforge_import_program.__file__, found.address, str(notes), "200"]
-        importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)})
+        importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
         until = time.monotonic() + 60
         while found.store().calls["batch_capture"] < 3 and time.monotonic() < until:
             time.sleep(0.05)
@@ -457,7 +456,7 @@ def test_a_batch_never_grows_beyond_what_an_instance_takes(tmp_path: Path) -> No
 
 
 def test_a_switched_off_tool_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fake_aionforge
+    from support.interchange import fake_aionforge
 
     said = ("[pin] disabled reason=pinning.enabled=false", None)
     monkeypatch.setattr(fake_aionforge.Fake, "pin", lambda self, arguments: said)
@@ -547,7 +546,7 @@ def test_a_lost_answer_to_a_new_work_item_makes_no_second_one(tmp_path: Path) ->
 
 
 def test_an_instance_that_takes_no_captures_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import fake_aionforge
+    from support.interchange import fake_aionforge
 
     whole = fake_aionforge.Fake.tools.fget
     assert whole is not None

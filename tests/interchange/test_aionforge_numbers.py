@@ -9,8 +9,6 @@ import pytest
 from lifeboat_adapters.aionforge import nodes, reading, text_form
 from lifeboat_alf import codec
 
-pytestmark = pytest.mark.interchange
-
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", "9" * 400])
 @pytest.mark.parametrize("name", ["trust_at_write", "ordinal", "version"])

@@ -7,9 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import fake_aionforge
 import pytest
-from aionforge_instances import AGENT, NOW, around, running, state_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,8 +30,8 @@ from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome, counted
 from lifeboat_alf import codec, ids, records
 from lifeboat_alf.testing import record
-
-pytestmark = pytest.mark.interchange
+from support.interchange import fake_aionforge
+from support.interchange.aionforge_instances import AGENT, NOW, around, running, state_of
 
 JsonObject = dict[str, Any]
 ID = "019a0000-0000-7000-8000-00000000cafe"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from benchmarks import bundles, interchange_rows
 
 from lifeboat_adapters.aicf.document import emit, parse
 from lifeboat_adapters.aimem.reading import opened
-
-pytestmark = pytest.mark.interchange
 
 
 def test_a_bundle_is_the_same_for_the_same_count_and_both_ways_of_writing_hold_the_same_records(tmp_path: Path) -> None:

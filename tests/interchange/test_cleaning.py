@@ -14,8 +14,6 @@ from lifeboat_adapters.interchange.cleaning import OPTIONS, Cleaner
 from lifeboat_adapters.interchange.detectors import KINDS, Words
 from lifeboat_adapters.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 
-pytestmark = pytest.mark.interchange
-
 _KEY = "sk-" + "a1" * 20
 _KNOWN = "tide-table-of-the-north-pier"
 _NUMBERS = [

@@ -12,10 +12,7 @@ from typing import Any
 
 import click
 import pytest
-from cli_client import run
 from filelock import FileLock
-from plain_format import PlainFormat, PlainInstance, plain_formats
-from protected import Protected
 
 from lifeboat_adapters.interchange.contract import Reading
 from lifeboat_adapters.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
@@ -33,8 +30,11 @@ from lifeboat_daemon.exchange.conversion_report import FATES_LIMIT, Conversion, 
 from lifeboat_daemon.exchange.conversion_source import Source
 from lifeboat_daemon.exchange.converting import Order, convert
 from lifeboat_daemon.exchange.instance_notes import notes_of
+from support.daemon.cli_client import run
+from support.daemon.protected import Protected
+from support.interchange.plain_format import PlainFormat, PlainInstance, plain_formats
 
-pytestmark = [pytest.mark.interchange, pytest.mark.usefixtures("plain_formats")]
+pytestmark = pytest.mark.usefixtures("plain_formats")
 __all__ = ["plain_formats"]
 
 FILE = """PLAIN Juniper

@@ -11,9 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import aicf_files
 import pytest
-from failing_files import WRITES, FailingFiles
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
@@ -21,8 +19,8 @@ from lifeboat_daemon.errors import ExchangeError
 from lifeboat_daemon.exchange.checking import check
 from lifeboat_daemon.exchange.conversion_source import Source
 from lifeboat_daemon.exchange.converting import Order, convert
-
-pytestmark = pytest.mark.interchange
+from support.failing_files import WRITES, FailingFiles
+from support.interchange import aicf_files
 
 
 @pytest.fixture

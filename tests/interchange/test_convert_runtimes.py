@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import aicf_files
-import aimem_bundles
-import openclaw_workspaces
 import pytest
-from cli_client import run
 
 from lifeboat_adapters import registry as runtimes
 from lifeboat_adapters.interchange import registry as formats
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.usual import folders
-
-pytestmark = pytest.mark.interchange
+from support.adapters import openclaw_workspaces
+from support.daemon.cli_client import run
+from support.interchange import aicf_files, aimem_bundles
 
 SAMPLES = {
     "aimem": ("lark.aimem.json", lambda: aimem_bundles.document(aimem_bundles.sample())),

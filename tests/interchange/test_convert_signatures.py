@@ -7,15 +7,15 @@ from typing import Any
 
 import nacl.signing
 import pytest
-from plain_format import plain_formats
-from protected import Protected
 
 from lifeboat_daemon.errors import ExchangeError, FileExists
 from lifeboat_daemon.exchange.conversion_report import Conversion
 from lifeboat_daemon.exchange.conversion_source import Source
 from lifeboat_daemon.exchange.converting import Order, convert
+from support.daemon.protected import Protected
+from support.interchange.plain_format import plain_formats
 
-pytestmark = [pytest.mark.interchange, pytest.mark.usefixtures("plain_formats")]
+pytestmark = pytest.mark.usefixtures("plain_formats")
 __all__ = ["plain_formats"]
 
 

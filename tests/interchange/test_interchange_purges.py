@@ -6,11 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import aicf_files
-import aimem_bundles
 import pytest
-from cli_client import run
-from purged_here import purge
 
 from lifeboat_adapters.aicf import ADAPTER as AICF
 from lifeboat_adapters.aimem import ADAPTER as AIMEM
@@ -19,8 +15,9 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import Made
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_daemon.testing.harness import Harness
-
-pytestmark = pytest.mark.interchange
+from support.daemon.cli_client import run
+from support.daemon.purged_here import purge
+from support.interchange import aicf_files, aimem_bundles
 
 ROW = b"@DECISIONS take berth nine|HIGH|HIGH|it is deep enough"
 

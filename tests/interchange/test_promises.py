@@ -14,22 +14,21 @@ from pathlib import Path
 from typing import Any, Never
 
 import pytest
-from brain_servers import BrainServer, brain
-from cli_client import run
-from protected import Protected
-from served_apps import bearer, served
-from test_convert_pairs import FACTS, FILES, INSTANCES, Bench, bench
-from vaults import content_of, new_vault, put
 
 from lifeboat_adapters.interchange import detectors
 from lifeboat_adapters.interchange.errors import SanitizerFailed
 from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError
+from support.daemon.cli_client import run
+from support.daemon.protected import Protected
+from support.endpoint.served_apps import bearer, served
+from support.endpoint.vaults import content_of, new_vault, put
+from support.interchange.brain_servers import BrainServer, brain
+from support.interchange.conversions import FACTS, FILES, INSTANCES, Bench, bench
+from support.paths import ROOT
 
-pytestmark = pytest.mark.interchange
 __all__ = ["bench", "brain", "served"]
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 PROMISES = 15
 
 

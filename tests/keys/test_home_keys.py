@@ -13,7 +13,6 @@ from typing import Any
 
 import nacl.public
 import pytest
-from failing_files import READS, FailingFiles
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.files import StrPath, SystemFiles
@@ -33,6 +32,7 @@ from lifeboat_keys.errors import (
 )
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.user_key import UserKey
+from support.failing_files import READS, FailingFiles
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 OTHER_AGENT = "01900000-0000-7000-8000-00000000000b"

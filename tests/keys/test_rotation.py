@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import killed_at, steps_of
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.steps import Step
@@ -21,6 +20,7 @@ from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.names import JOURNAL
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey, UserPublic
+from support.killing import killed_at, steps_of
 
 AGENT = "01900000-0000-7000-8000-00000000000a"
 OTHER_AGENT = "01900000-0000-7000-8000-00000000000b"

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import base64
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
 import nacl.public
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,8 +23,9 @@ from lifeboat_keys.errors import (
     WrongAgentKey,
     WrongBinding,
 )
+from support import reference
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 PAIR = nacl.public.PrivateKey(b"p" * 32)
 SECRET, PUBLIC = bytes(PAIR), bytes(PAIR.public_key)
 AGENT = "01900000-0000-7000-8000-00000000000a"

@@ -15,7 +15,6 @@ from typing import Any
 import nacl.exceptions
 import nacl.pwhash
 import pytest
-from failing_files import FailingFiles
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
@@ -44,6 +43,7 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.stores.texts import key_from
 from lifeboat_keys.user_key import UserKey
+from support.failing_files import FailingFiles
 
 PHRASE = "a long walk by the sea"
 pytestmark = pytest.mark.usefixtures("light_wrapping")

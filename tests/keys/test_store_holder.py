@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commands import PROGRAM
 
 from lifeboat_keys.errors import CannotHold, KeyLocked, KeyPassphraseWrong, KeyUnsafe
 from lifeboat_keys.home_keys import HomeKeys, KeyState
@@ -27,6 +26,7 @@ from lifeboat_keys.stores import holder
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
+from support.daemon.commands import PROGRAM
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from keyring_fakes import ANOTHER, program
-from protected import Protected
 
 from lifeboat_daemon import status
 from lifeboat_keys.encodings import from_base64
@@ -32,6 +30,8 @@ from lifeboat_keys.stores.keyring import KeyringStore, session_environment
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
+from support.daemon.protected import Protected
+from support.keys.keyring_fakes import ANOTHER, program
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
 FAULTS: dict[str, type[KeysError]] = {

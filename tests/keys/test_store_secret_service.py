@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from protected import Protected
-from secret_service import SecretService, secret_service, secret_service_to_come
 
 from lifeboat_daemon import status
 from lifeboat_daemon.context import Context
@@ -19,10 +17,11 @@ from lifeboat_keys.stores.keyring import SERVICE, KeyringStore
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
+from support.daemon.protected import Protected
+from support.keys.secret_service import SecretService, secret_service, secret_service_to_come
 
 __all__ = ["secret_service", "secret_service_to_come"]
 
-pytestmark = pytest.mark.secret_service
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
 OTHER_HOME_ID = "01900000-0000-7000-8000-0000000000bb"

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import clean_root
 import pytest
-from clean_root import Root
 
 import debian
 import distributions
 from facts import NotPossible, epoch
+from support.package import clean_root
+from support.package.clean_root import Root
 
 PREVIOUS = "0.0.9"
 

@@ -9,15 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import openclaw_workspaces
-import pytest
-from clean_root import Root
-
 from facts import version
+from support.adapters import openclaw_workspaces
+from support.package.clean_root import Root
 
 from .conftest import PREVIOUS, Built
-
-pytestmark = pytest.mark.package
 
 _WORKSPACE = ".openclaw/workspace"
 _PATIENCE = 180.0

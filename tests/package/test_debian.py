@@ -21,8 +21,6 @@ from facts import debian_version, version
 
 from .conftest import PREVIOUS, Built
 
-pytestmark = pytest.mark.package
-
 _PLACE = f"{environment.PLACE}/"
 _EXECUTABLE = {f"{_PLACE}bin/lifeboat"}
 _LINKS = {f"{_PLACE}bin/python3", "usr/bin/lifeboat"}

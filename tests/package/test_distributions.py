@@ -9,13 +9,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-import pytest
-
 import distributions
 import make
 from facts import version
-
-pytestmark = pytest.mark.package
 
 
 def test_the_packages_their_data_and_nothing_else_are_in_them(tree: Path, distributed: tuple[Path, Path]) -> None:

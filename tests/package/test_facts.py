@@ -8,10 +8,10 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import pytest
-from cli_client import run
 
 import facts
 import locked
+from support.daemon.cli_client import run
 
 
 def _tree(folder: Path, changelog: str, version: str = "0.2.0") -> Path:

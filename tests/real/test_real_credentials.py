@@ -8,19 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-import real_openclaw
-from credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_machine
-from real_openclaw import FEBRUARY, VERSION, OpenClaw
-
 from lifeboat_daemon import exchange
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.state_documents import credentials_of
-
-pytestmark = pytest.mark.real
+from support.daemon.credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_machine
+from support.real import real_openclaw
+from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
 
 Json = dict[str, Any]
 

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import real_openclaw
-from cli_client import run
-from migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
-from real_openclaw import FEBRUARY, VERSION, OpenClaw
-from zeroclaw_installs import Install, make_install
 
 from lifeboat_adapters.zeroclaw.credentials import codec
-
-pytestmark = pytest.mark.real
+from support.adapters.zeroclaw_installs import Install, make_install
+from support.daemon.cli_client import run
+from support.daemon.migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
+from support.real import real_openclaw
+from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
 
 Json = dict[str, Any]
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import real_openclaw
-from cli_client import run
-from real_openclaw import OpenClaw
 
-pytestmark = pytest.mark.real
+from support.daemon.cli_client import run
+from support.real import real_openclaw
+from support.real.real_openclaw import OpenClaw
 
 LOGGED = "The harbour pilot answers on channel seventeen."
 REMEMBERED = "The spare key of the boathouse hangs behind the barometer."

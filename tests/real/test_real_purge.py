@@ -11,19 +11,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import real_openclaw
-from canary_scan import Leak
-from cli_client import Json, run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from purged import SCANNER, TEXT, everything, leaks_below, leaks_in, owner_token, same, vaults_of, without
-from real_openclaw import OpenClaw
 
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import pulling, registry
 from lifeboat_daemon.remotes.opening import open_remote
+from support.adapters.canary_scan import Leak
+from support.daemon.cli_client import Json, run
+from support.daemon.purged import (
+    SCANNER,
+    TEXT,
+    everything,
+    leaks_below,
+    leaks_in,
+    owner_token,
+    same,
+    vaults_of,
+    without,
+)
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.real import real_openclaw
+from support.real.real_openclaw import OpenClaw
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.timeout(400)
 
 REMOTES = ("home-server", "stick")
 REMEMBERED = "The spare key of the boathouse hangs behind the barometer."

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import real_openclaw
-from cli_client import Json, run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from real_openclaw import OpenClaw
 
 from lifeboat_daemon.context import Context
+from support.daemon.cli_client import Json, run
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.real import real_openclaw
+from support.real.real_openclaw import OpenClaw
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.timeout(300)
 
 REMEMBERED = "The spare key of the boathouse hangs behind the barometer."
 

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import real_openclaw
-from cli_client import run
-from real_openclaw import OpenClaw, inside
 
-pytestmark = [pytest.mark.real, pytest.mark.timeout(300)]
+from support.daemon.cli_client import run
+from support.real import real_openclaw
+from support.real.real_openclaw import OpenClaw, inside
+
+pytestmark = pytest.mark.timeout(300)
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 18789

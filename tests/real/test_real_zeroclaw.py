@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import real_openclaw
-import real_zeroclaw
-from cli_client import run
-from migrating import MOORINGS, Json, Traveller, ada_in_openclaw, rows_of
-from real_zeroclaw import ZeroClaw
 
-pytestmark = pytest.mark.real
+from support.daemon.cli_client import run
+from support.daemon.migrating import MOORINGS, Json, Traveller, ada_in_openclaw, rows_of
+from support.real import real_openclaw, real_zeroclaw
+from support.real.real_zeroclaw import ZeroClaw
 
 MODEL = f"""
 [providers.models.custom.mockp]

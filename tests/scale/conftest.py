@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-import shared_endpoint
-from shared_endpoint import Joined, SharedEndpoint
+
+from support.scale import shared_endpoint
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 
 @pytest.fixture(scope="session")

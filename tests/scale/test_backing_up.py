@@ -8,12 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import postgres_server
 import pytest
-from endpoint_servers import RunningEndpoint
-from keeping import AGENT
-from moving_endpoints import Places, places, with_agents
-from replicated import Replicated, machine_in
 
 from lifeboat_daemon.remotes import adding
 from lifeboat_endpoint import errors
@@ -25,8 +20,11 @@ from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.objects.bucket import MARKER, Bucket
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
-
-pytestmark = pytest.mark.scale
+from support import postgres_server
+from support.daemon.replicated import Replicated, machine_in
+from support.endpoint.endpoint_servers import RunningEndpoint
+from support.endpoint.keeping import AGENT
+from support.scale.moving_endpoints import Places, places, with_agents
 
 __all__ = ["places"]
 

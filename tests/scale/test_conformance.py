@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from shared_endpoint import Joined, SharedEndpoint
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import adding, endpoint_remote, endpoint_uploads, join
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.remote.conformance import CHECKS, Check
 from lifeboat_endpoint.remote.contract import Remote
-
-pytestmark = pytest.mark.scale
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 UPLOADS = [check for check in CHECKS if check.name.startswith(("a first snapshot", "a delta goes", "the same push"))]
 

@@ -7,15 +7,11 @@ import time
 from functools import partial
 from pathlib import Path
 
-import pytest
-from invariants import an_outcome_is_honest
-from pushers import BACK, pushing
-from shared_endpoint import Joined, SharedEndpoint, together, until
-from shared_lives import a_tenant_is_whole, living
-
 from lifeboat_endpoint.work.opening import queue_of
-
-pytestmark = pytest.mark.scale
+from support.daemon.invariants import an_outcome_is_honest
+from support.scale.pushers import BACK, pushing
+from support.scale.shared_endpoint import Joined, SharedEndpoint, together, until
+from support.scale.shared_lives import a_tenant_is_whole, living
 
 
 def test_a_database_that_crashes_again_and_again_loses_nothing(shared: SharedEndpoint, tmp_path: Path) -> None:

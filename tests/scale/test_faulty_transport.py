@@ -8,13 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from faulty_transport import FAULTS, Fault, Kind, from_then_on, impatient, once, proxy
-from invariants import every_kept_sequence_has_its_digest
-from replicated import SECRET, Replicated, machine_in
-from shared_endpoint import Joined, SharedEndpoint
-from shared_lives import a_tenant_is_whole, join, the_audit_is_whole
 
-pytestmark = pytest.mark.scale
+from support.daemon.faulty_transport import FAULTS, Fault, Kind, from_then_on, impatient, once, proxy
+from support.daemon.invariants import every_kept_sequence_has_its_digest
+from support.daemon.replicated import SECRET, Replicated, machine_in
+from support.scale.shared_endpoint import Joined, SharedEndpoint
+from support.scale.shared_lives import a_tenant_is_whole, join, the_audit_is_whole
 
 SLOW = (Kind.STALL, Kind.DELAY, Kind.TRICKLE, Kind.TWICE)
 """What takes long, and what many calls of a test with a proxy in front show anyway."""

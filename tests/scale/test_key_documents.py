@@ -6,8 +6,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from endpoint_purges import machine_in, pushed
-from shared_endpoint import Joined, SharedEndpoint
 
 from lifeboat_endpoint.at_rest import key_document
 from lifeboat_endpoint.at_rest.key_sources import registry
@@ -20,8 +18,9 @@ from lifeboat_endpoint.server.transfer_key import kept_key
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import Parameters
 from lifeboat_endpoint.tenancy.statements import ADD_NOTE
+from support.endpoint.endpoint_purges import machine_in, pushed
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 
-pytestmark = pytest.mark.scale
 NAMED = "select object from lifeboat_control.key_document where tenant = $$%s$$"
 NAME_AGAIN = "update lifeboat_control.key_document set object = $$%s$$ where tenant = $$%s$$"
 

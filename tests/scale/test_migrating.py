@@ -7,9 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER
-from moving_endpoints import Moving, Places, command, filled, holds, is_the_same, made, moving, places
-from vaults import START, commit
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
@@ -19,8 +16,9 @@ from lifeboat_endpoint.migration.moving import give_up, move
 from lifeboat_endpoint.preparing import prepare
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.vault import Draft, EntryPut
-
-pytestmark = pytest.mark.scale
+from support.endpoint.keeping import AGENT, OTHER
+from support.endpoint.vaults import START, commit
+from support.scale.moving_endpoints import Moving, Places, command, filled, holds, is_the_same, made, moving, places
 
 __all__ = ["moving", "places"]
 

@@ -12,18 +12,16 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import object_faults
 import pytest
-from keeping import AGENT
-from moving_endpoints import Moving, Places, dies_at, filled, holds, is_the_same, made, moving, places
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.migration import moving as moves
 from lifeboat_endpoint.migration.moving import give_up
-
-pytestmark = pytest.mark.scale
+from support.endpoint.keeping import AGENT
+from support.scale import object_faults
+from support.scale.moving_endpoints import Moving, Places, dies_at, filled, holds, is_the_same, made, moving, places
 
 __all__ = ["moving", "places"]
 

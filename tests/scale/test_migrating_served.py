@@ -13,19 +13,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from invariants import every_kept_sequence_has_its_digest
-from moving_endpoints import Moving, Places, command, places
-from replicated import Replicated, machine_in
-from shared_endpoint import until
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.remotes.outcome import Outcome
 from lifeboat_endpoint.migration.moving import give_up
 from lifeboat_endpoint.preparing import prepare
-
-pytestmark = pytest.mark.scale
+from support.daemon.invariants import every_kept_sequence_has_its_digest
+from support.daemon.replicated import Replicated, machine_in
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.scale.moving_endpoints import Moving, Places, command, places
+from support.scale.shared_endpoint import until
 
 __all__ = ["places"]
 

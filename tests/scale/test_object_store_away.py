@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_purges import erasing, machine_in
-from invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
-from object_faults import Fault, done_but, flip, forget, reset, slow, stall, status
-from replicated import Replicated
-from shared_endpoint import OBJECT_SECONDS, Joined, SharedEndpoint, until
-from shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 from lifeboat_endpoint.work.opening import queue_of
-
-pytestmark = pytest.mark.scale
+from support.daemon.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.daemon.replicated import Replicated
+from support.endpoint.endpoint_purges import erasing, machine_in
+from support.scale.object_faults import Fault, done_but, flip, forget, reset, slow, stall, status
+from support.scale.shared_endpoint import OBJECT_SECONDS, Joined, SharedEndpoint, until
+from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 SIZE = 300_000
 LONGEST = 60.0

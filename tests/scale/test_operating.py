@@ -9,16 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from cli_client import run
-from endpoint_purges import machine_in
-from shared_endpoint import PATIENCE, Joined, SharedEndpoint, until
 
 from lifeboat_alf import ids
 from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.tenancy import audit_file
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import run
+from support.endpoint.endpoint_purges import machine_in
+from support.scale.shared_endpoint import PATIENCE, Joined, SharedEndpoint, until
 
-pytestmark = pytest.mark.scale
 _ADDED = '"kind":"agent.add"'
 
 

@@ -7,10 +7,8 @@ import itertools
 from collections.abc import Callable
 from pathlib import Path
 
-import object_faults
 import pytest
 from msgspec.structs import replace
-from shared_endpoint import SharedEndpoint
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
@@ -20,8 +18,9 @@ from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.objects.bucket import MARKER
+from support.scale import object_faults
+from support.scale.shared_endpoint import SharedEndpoint
 
-pytestmark = pytest.mark.scale
 Beginning = Callable[..., Prepared]
 _NUMBERS = itertools.count(1)
 

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from endpoint_purges import machine_in, pushed
-from shared_endpoint import Joined, SharedEndpoint
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
@@ -20,8 +18,9 @@ from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import Parameters
+from support.endpoint.endpoint_purges import machine_in, pushed
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 
-pytestmark = pytest.mark.scale
 ROW = "select object, written_at from lifeboat_control.key_document where tenant = $$%s$$"
 FORGET = "delete from lifeboat_control.key_document where tenant = $$%s$$"
 NAME = "insert into lifeboat_control.key_document(tenant, object, written_at) values ($$%s$$, $$%s$$, $$%s$$)"

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from shared_endpoint import SharedEndpoint
-from spec import test_section_10_12 as promised
-from spec.test_section_10_12 import Pushed, ada
 
 from lifeboat_daemon.remotes import adding, join
 from lifeboat_daemon.remotes.opening import open_remote
+from spec import test_section_10_12 as promised
+from spec.test_section_10_12 import Pushed, ada
+from support.scale.shared_endpoint import SharedEndpoint
 
-pytestmark = pytest.mark.scale
 __all__ = ["ada"]
 
 

@@ -12,16 +12,14 @@ from urllib.parse import urlsplit
 import httpx
 import msgspec
 import pytest
-from endpoint_purges import machine_in, record_of, redaction_of
-from shared_endpoint import Joined, Server, SharedEndpoint, new_folder, until
-from shared_lives import a_tenant_is_whole, everything_kept
-from spec.test_section_10_13 import opens_nothing
 
 from lifeboat_endpoint.at_rest.sealer import key_id_of
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.remote.checks.trial import Machine
-
-pytestmark = pytest.mark.scale
+from spec.test_section_10_13 import opens_nothing
+from support.endpoint.endpoint_purges import machine_in, record_of, redaction_of
+from support.scale.shared_endpoint import Joined, Server, SharedEndpoint, new_folder, until
+from support.scale.shared_lives import a_tenant_is_whole, everything_kept
 
 CANARY = b"the canary of the harbour sings at noon"
 NOISE = os.urandom(300_000)

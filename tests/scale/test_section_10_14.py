@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_purges import erasing
-from shared_endpoint import Joined, SharedEndpoint
-from shared_lives import the_audit_is_whole
-from spec import test_section_10_14_endpoint as promised
-from spec.test_section_10_14_endpoint import Tenant, machine
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import adding, join
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.remote.checks.trial import Machine
+from spec import test_section_10_14_endpoint as promised
+from spec.test_section_10_14_endpoint import Tenant, machine
+from support.endpoint.endpoint_purges import erasing
+from support.scale.shared_endpoint import Joined, SharedEndpoint
+from support.scale.shared_lives import the_audit_is_whole
 
-pytestmark = pytest.mark.scale
 __all__ = ["machine"]
 
 

@@ -9,17 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_purges import erasing, machine_in, record_of, redaction_of
-from faulty_transport import impatient
-from invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
-from replicated import Replicated, in_parts
-from shared_endpoint import Joined, SharedEndpoint, until
-from shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.remote.checks.trial import Machine
-
-pytestmark = pytest.mark.scale
+from support.daemon.faulty_transport import impatient
+from support.daemon.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.daemon.replicated import Replicated, in_parts
+from support.endpoint.endpoint_purges import erasing, machine_in, record_of, redaction_of
+from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 PUSH = (
     Step.ENDPOINT_RECEIVED,

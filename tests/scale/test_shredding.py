@@ -6,8 +6,6 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from shared_endpoint import Joined, SharedEndpoint, until
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
@@ -15,8 +13,9 @@ from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
+from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
+from support.scale.shared_endpoint import Joined, SharedEndpoint, until
 
-pytestmark = pytest.mark.scale
 SEALED = """select o.body from lifeboat_vault.object o join lifeboat_vault.place p on p.number = o.place
     where o.body is not null and p.tenant = $$%s$$"""
 

@@ -12,19 +12,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-import shared_endpoint
-from endpoint_purges import machine_in
-from postgres_server import PostgresServer, standby_of
-from pushers import BACK, pushing
-from replicated import Replicated
-from shared_endpoint import Database, SharedEndpoint, until
-from shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 from lifeboat_daemon.remotes import adding
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.work.opening import queue_of
-
-pytestmark = pytest.mark.scale
+from support.daemon.replicated import Replicated
+from support.endpoint.endpoint_purges import machine_in
+from support.postgres_server import PostgresServer, standby_of
+from support.scale import shared_endpoint
+from support.scale.pushers import BACK, pushing
+from support.scale.shared_endpoint import Database, SharedEndpoint, until
+from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole
 
 WAITS = "alter system set synchronous_standby_names = 'standby'"
 SEQUENCES = "select count(*) from lifeboat_vault.sequence"

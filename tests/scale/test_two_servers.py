@@ -11,9 +11,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_purges import machine_in
-from shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together, until
-from shared_lives import a_tenant_is_whole, the_audit_is_whole
 
 from lifeboat_endpoint.maintenance import removal
 from lifeboat_endpoint.remote.checks.trial import Machine
@@ -21,8 +18,9 @@ from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.vault import Vault, take_over
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
-
-pytestmark = pytest.mark.scale
+from support.endpoint.endpoint_purges import machine_in
+from support.scale.shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together, until
+from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
 
 ROUNDS = 8
 

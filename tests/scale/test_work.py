@@ -11,12 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import shared_endpoint
-import swift_server
-from endpoint_purges import machine_in, pushed, record_of, redaction_of
-from keeping import AGENT, OTHER, numbers, with_history, with_large_file
-from killing import KILLED
-from vaults import START
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
@@ -28,9 +22,13 @@ from lifeboat_endpoint.work import jobs
 from lifeboat_endpoint.work.opening import queue_of
 from lifeboat_endpoint.work.queue import Queue
 from lifeboat_endpoint.work.worker import Pace, Worker
+from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
+from support.endpoint.keeping import AGENT, OTHER, numbers, with_history, with_large_file
+from support.endpoint.vaults import START
+from support.killing import KILLED
+from support.scale import shared_endpoint, swift_server
 
 NUMBERS = itertools.count(1)
-pytestmark = pytest.mark.scale
 
 LONG_AGO = START - timedelta(days=60)
 LARGE = [bytes([number]) * 100_000 for number in range(5)]

@@ -8,15 +8,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from endpoint_purges import machine_in
-from shared_endpoint import Joined, SharedEndpoint, until
-from shared_lives import a_tenant_is_whole, the_audit_is_whole
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.remote.checks.trial import Machine
-
-pytestmark = pytest.mark.scale
+from support.endpoint.endpoint_purges import machine_in
+from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
 
 STEPS = (
     Step.REENCRYPT_BODIES_WRITTEN,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
+
+from support.daemon.harbour import Harbour, harbour
 
 
 @pytest.fixture

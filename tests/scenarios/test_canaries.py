@@ -6,14 +6,14 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator
 
-import canaries
 import pytest
-from canaries import canary
-from canary_scan import Scanner
-from canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, told, whole_life
-from openclaw_workspaces import NEW, OLD
 
 from lifeboat_daemon.demo.tree import differences, read_tree
+from support.adapters import canaries
+from support.adapters.canaries import canary
+from support.adapters.canary_scan import Scanner
+from support.adapters.openclaw_workspaces import NEW, OLD
+from support.daemon.canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, told, whole_life
 
 
 @pytest.fixture(scope="module", params=[OLD, NEW])

@@ -10,16 +10,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import canaries
 import pytest
-from canary_scan import Leak, Scanner
-from canary_story import NAME, Story, machine
-from killing import RESTORE_STEPS, killed_at
-from openclaw_workspaces import NEW, OLD
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
+from support.adapters import canaries
+from support.adapters.canary_scan import Leak, Scanner
+from support.adapters.openclaw_workspaces import NEW, OLD
+from support.daemon.canary_story import NAME, Story, machine
+from support.killing import RESTORE_STEPS, killed_at
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are made in forks, which this system lacks")
 

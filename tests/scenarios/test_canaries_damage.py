@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-import canaries
 import pytest
-from canaries import canary
-from canary_scan import Scanner
-from canary_story import NAME, Story, kept_bodies, machine, told
-from openclaw_workspaces import NEW, OLD
 
 from lifeboat_endpoint.vault import Retention
+from support.adapters import canaries
+from support.adapters.canaries import canary
+from support.adapters.canary_scan import Scanner
+from support.adapters.openclaw_workspaces import NEW, OLD
+from support.daemon.canary_story import NAME, Story, kept_bodies, machine, told
 
 CONFIG = "raw/openclaw-home/openclaw.json"
 

@@ -16,12 +16,13 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
-import canaries
 import pytest
-from canaries import CANARIES, PIN, canary
-from canary_planting import plant
-from canary_scan import Scanner, zstd
-from openclaw_workspaces import NEW, OLD
+
+from support.adapters import canaries
+from support.adapters.canaries import CANARIES, PIN, canary
+from support.adapters.canary_planting import plant
+from support.adapters.canary_scan import Scanner, zstd
+from support.adapters.openclaw_workspaces import NEW, OLD
 
 PLACE = ".env: bare"
 SECRET = canary(PLACE).encode()

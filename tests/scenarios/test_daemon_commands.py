@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from harbour import Harbour, harbour
-from invariants import always
-from serving import Daemon, serving, until
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.locks import agent_lock
+from support.daemon.cli_client import run
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, serving, until
 
 Json = dict[str, Any]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from invariants import always
-from serving import Daemon, Keyring, until
 
 from lifeboat_daemon import agents
 from lifeboat_keys.stores import keyring as keyring_store
 from lifeboat_keys.stores import surroundings
 from lifeboat_keys.stores.kinds import StoreKind
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, Keyring, until
 
 
 class Kept:

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from invariants import always
-from serving import Daemon, serving, until
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.service.single import holder
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, serving, until
 
 
 @pytest.fixture

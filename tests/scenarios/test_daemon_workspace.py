@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import command
-from harbour import Harbour, harbour
-from invariants import always
-from serving import Daemon, serving, settled, until
 
 from lifeboat_daemon.demo.tree import read_tree
 from lifeboat_daemon.locks import agent_lock
+from support.daemon.commands import command
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, serving, settled, until
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 

@@ -7,13 +7,13 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-import invariants
 import pytest
-from cli_client import run
-from commands import standing, synced
-from harbour import Harbour
 
 from lifeboat_daemon.context import Context
+from support.daemon import invariants
+from support.daemon.cli_client import run
+from support.daemon.commands import standing, synced
+from support.daemon.harbour import Harbour
 
 
 def forget_logs(path: Path) -> None:

@@ -9,14 +9,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import cli_client
 import pytest
-import tmux
-from openclaw_workspaces import make_workspace
-from serving import serving
-from tmux import Terminal
 
 from lifeboat_daemon.context import Context
+from support import tmux
+from support.adapters.openclaw_workspaces import make_workspace
+from support.daemon import cli_client
+from support.daemon.serving import serving
+from support.tmux import Terminal
 
 run = cli_client.run
 CANARY = "the canary's passport is 4711-X"

@@ -18,13 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import invariants
 import pytest
-from cli_client import Json, run
-from commands import PROGRAM, command, standing, synced
-from failing_files import READS, WRITES, FailingFiles
-from harbour import Harbour, harbour
-from protected import SteadyClock
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
@@ -35,6 +29,12 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.status import ERROR, status
+from support.daemon import invariants
+from support.daemon.cli_client import Json, run
+from support.daemon.commands import PROGRAM, command, standing, synced
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.protected import SteadyClock
+from support.failing_files import READS, WRITES, FailingFiles
 
 SYSTEM = frozenset(
     ("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "keys", "busy")

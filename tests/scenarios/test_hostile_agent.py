@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from protected import Protected
 
 from lifeboat_daemon.capture.ignore import parse
+from support.daemon.protected import Protected
 
 SECONDS = 20
 """Far above what any of these takes, far below what they took before they were bounded."""

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile, edit
-from protected import Protected
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
@@ -20,6 +18,8 @@ from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.exchange import ImportReport
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import RestoreOptions, names, restore
+from support.alf.archive_files import ArchiveFile, edit
+from support.daemon.protected import Protected
 
 RAW, OWN = "raw/openclaw/", "raw/openclaw-home/"
 Make = Callable[[MemoryState], Any]

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harbour import Harbour, harbour
-from serving import Daemon, serving, until
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.address import UnixAddress
 from lifeboat_daemon.control.client import Client, open_socket
 from lifeboat_daemon.home import Home
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.serving import Daemon, serving, until
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from zeroclaw_installs import Install, make_install, stable
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_adapters.zeroclaw.restore import ddl
@@ -24,6 +22,8 @@ from lifeboat_daemon import agents, exchange
 from lifeboat_daemon.errors import TargetChanged, UnsafeName, UnsignedState
 from lifeboat_daemon.exchange import ImportReport
 from lifeboat_daemon.restore import RestoreOptions, moves, restore, undo
+from support.adapters.zeroclaw_installs import Install, make_install, stable
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 JsonObject = dict[str, Any]
 CONFIG = "raw/zeroclaw-home/config.toml"

@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import TODAY, Harbour, harbour
-from killing import killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.demo.tree import read_tree
+from support.daemon import invariants
+from support.daemon.harbour import TODAY, Harbour, harbour
+from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 

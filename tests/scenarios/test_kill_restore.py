@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
-from killing import RESTORE_STEPS, killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
+from support.killing import RESTORE_STEPS, killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from killing import RESTORE_STEPS, killed_at
-from migrating import Json, Traveller, Tree, ada_in_zeroclaw, change, found_by, rows_of, tree_of
 
 from lifeboat_adapters.registry import adapter
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, recover, restore, undo
+from support.daemon.migrating import Json, Traveller, Tree, ada_in_zeroclaw, change, found_by, rows_of, tree_of
+from support.killing import RESTORE_STEPS, killed_at
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"

@@ -6,10 +6,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import invariants
 import pytest
-from killing import killed_at, steps_of
-from protected import MEMORY, Protected
 
 from lifeboat_alf import layout
 from lifeboat_alf.seams.steps import Step
@@ -19,6 +16,9 @@ from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_keys.devices import Device
 from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.user_key import UserKey
+from support.daemon import invariants
+from support.daemon.protected import MEMORY, Protected
+from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
-from killing import killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.demo.tree import read_tree
 from lifeboat_endpoint.vault import Retention, ThinReport
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
+from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 

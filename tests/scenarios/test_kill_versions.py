@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
-from killing import killed_at, steps_of
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import config, retention
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
+from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 

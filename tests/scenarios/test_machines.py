@@ -10,9 +10,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine, there
-from protected import SteadyClock
 
 from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
@@ -26,6 +23,9 @@ from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import Draft, EntryPut, Retention
 from lifeboat_keys.user_key import UserKey
+from support.daemon.machines import Machine, there
+from support.daemon.protected import SteadyClock
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 
 @pytest.fixture(scope="module")

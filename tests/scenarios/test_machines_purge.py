@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine
-from purged import TEXT, contents, leaks_below, leaks_in, owner_token, purge, request, vaults_of
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.errors import AgentErased
+from support.daemon.machines import Machine
+from support.daemon.purged import TEXT, contents, leaks_below, leaks_in, owner_token, purge, request, vaults_of
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 OTHER = "The second text is of the harbour and nobody else."
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine
 
 from lifeboat_daemon.user_keys import known_public
 from lifeboat_keys.errors import NoKey
+from support.daemon.machines import Machine
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 
 def _joined(machine: Machine, endpoint: RunningEndpoint) -> Machine:

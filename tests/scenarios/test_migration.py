@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cli_client import run
-from migrating import (
+
+from lifeboat_adapters.registry import adapter
+from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_daemon.context import Context
+from support.adapters.zeroclaw_installs import make_install
+from support.daemon.cli_client import run
+from support.daemon.migrating import (
     GOALS,
     LARGE,
     MOORINGS,
@@ -22,11 +27,6 @@ from migrating import (
     rows_of,
     tree_of,
 )
-from zeroclaw_installs import make_install
-
-from lifeboat_adapters.registry import adapter
-from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_daemon.context import Context
 
 EARLY = """schema_version = 2
 default_provider = "anthropic"

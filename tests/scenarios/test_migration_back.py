@@ -6,8 +6,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cli_client import run
-from migrating import (
+
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import recover
+from support.adapters.zeroclaw_installs import Install
+from support.daemon.cli_client import run
+from support.daemon.migrating import (
     LARGE,
     ZEROCLAW_KEYS,
     Json,
@@ -18,10 +22,6 @@ from migrating import (
     rows_of,
     tree_of,
 )
-from zeroclaw_installs import Install
-
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import recover
 
 DATABASE_FILES = (".db", ".db-wal", ".db-shm")
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from migrating import Traveller, tree_of
-from openclaw_workspaces import NEW, OLD, make_state_dir
 
 from lifeboat_alf import codec
 from lifeboat_daemon.context import Context
+from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
+from support.daemon.cli_client import run
+from support.daemon.migrating import Traveller, tree_of
 
 
 def every_record(ada: Traveller) -> dict[str, str]:

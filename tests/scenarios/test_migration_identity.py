@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from migrating import AIEOS, ada_in_zeroclaw
+
+from support.daemon.migrating import AIEOS, ada_in_zeroclaw
 
 
 @pytest.mark.parametrize("generation", ["0.8.3", "0.5.9"])

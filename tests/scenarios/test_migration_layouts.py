@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from migrating import ada_in_zeroclaw, change, rows_of
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
+from support.daemon.cli_client import run
+from support.daemon.migrating import ada_in_zeroclaw, change, rows_of
 
 
 def located(workspace: Path, folder: Path) -> Installation:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from cli_client import run
-from migrating import Json, Traveller, Tree, ada_in_openclaw, change, tree_of
 
 from lifeboat_daemon.agent import Agent
+from support.daemon.cli_client import run
+from support.daemon.migrating import Json, Traveller, Tree, ada_in_openclaw, change, tree_of
 
 
 class Moved(NamedTuple):

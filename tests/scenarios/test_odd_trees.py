@@ -7,15 +7,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import invariants
 import pytest
-from harbour import Harbour, harbour
 
 from lifeboat_alf.validate import validate
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.exchange import export
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon import invariants
+from support.daemon.harbour import Harbour, harbour
 
 HUGE = b"# H\n\n" + b"word and more words here. " * 440_000
 SECOND = 1_000_000_000

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import reference_archives as reference
-import second_copies
-from cli_client import run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from harbour import Harbour, harbour
-from reference_client import ClientError, ReferenceClient
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
 from lifeboat_daemon.remotes import replicating
+from support.daemon import second_copies
+from support.daemon.cli_client import run
+from support.daemon.harbour import Harbour, harbour
+from support.endpoint import reference_archives as reference
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.endpoint.reference_client import ClientError, ReferenceClient
 
 Files = dict[str, bytes]
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import running_endpoint
-from purge_story import (
+
+from lifeboat_daemon.purge import doing
+from support.daemon.purge_story import (
     Story,
     an_old_delta_is_sent_again,
     an_old_machine_comes_back,
@@ -17,9 +18,8 @@ from purge_story import (
     the_proof_holds,
     told,
 )
-from purged import leaks_below, owner_token, purge, request, vaults_of
-
-from lifeboat_daemon.purge import doing
+from support.daemon.purged import leaks_below, owner_token, purge, request, vaults_of
+from support.endpoint.endpoint_servers import running_endpoint
 
 SEQUENCES = 12
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from secret_service import SecretService, secret_service
+
+from support.daemon.cli_client import run
+from support.keys.secret_service import SecretService, secret_service
 
 __all__ = ["secret_service"]
 

@@ -14,13 +14,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from archive_files import ArchiveFile
-from protected import Protected
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import exchange, verification
 from lifeboat_daemon.doctor import Level, exposed_secrets
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
+from support.alf.archive_files import ArchiveFile
+from support.daemon.protected import Protected
 
 PIN = "482913"
 TOKEN = 'gateway/token+0123456789äbcdef"x'

@@ -9,12 +9,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import invariants
-from harbour import harbour
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from protected import SteadyClock
 
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
@@ -26,6 +23,9 @@ from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.errors import NothingToUndo, TargetChanged
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.state_db import throw_away
+from support.daemon import invariants
+from support.daemon.harbour import harbour
+from support.daemon.protected import SteadyClock
 
 NAMES = st.sampled_from(("MEMORY.md", "USER.md", "memory/2026-11-12.md", "memory/rules.md", "plans/chart.csv", "deep"))
 TEXTS = st.sampled_from(

@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile, edit
-from protected import Protected
 
 from lifeboat_alf import codec, merkle, sequences
 from lifeboat_alf.apply import AppliedState
@@ -32,6 +30,8 @@ from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.alf.archive_files import ArchiveFile, edit
+from support.daemon.protected import Protected
 
 RAW = "raw/openclaw/"
 CONFIG = '{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n'

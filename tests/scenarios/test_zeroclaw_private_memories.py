@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from cli_client import run
-from zeroclaw_installs import Install, make_install
+from support.adapters.zeroclaw_installs import Install, make_install
+from support.daemon.cli_client import run
 
 ALICE = "user:alice"
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import zeroclaw_installs as installs
-from cli_client import run
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.restore import recrypting
 from lifeboat_daemon.restore import credentials
+from support.adapters import zeroclaw_installs as installs
+from support.daemon.cli_client import run
 
 KEY = bytes.fromhex("5a" * 32)
 OTHER = bytes(range(32))

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canaries import HEAD, TAIL, Canary
-from canary_scan import Scanner
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_alf import codec as json_codec
 from lifeboat_alf import layout
+from support.adapters.canaries import HEAD, TAIL, Canary
+from support.adapters.canary_scan import Scanner
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 KEY = bytes.fromhex("5a" * 32)
 PLACES = (

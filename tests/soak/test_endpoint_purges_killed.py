@@ -6,13 +6,11 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_purges import erasing, machine_in, record_of, redaction_of
-from endpoint_servers import running_endpoint
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
-
-pytestmark = pytest.mark.soak
+from support.endpoint.endpoint_purges import erasing, machine_in, record_of, redaction_of
+from support.endpoint.endpoint_servers import running_endpoint
 
 STEPS = (Step.ENDPOINT_REDACTED, Step.PURGE_REDACTED, Step.PURGE_SWEPT, Step.ENDPOINT_ERASED)
 

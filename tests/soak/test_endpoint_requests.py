@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from described_requests import client, operations, served, try_out
-from served_apps import ServedApp
+
+from support.endpoint.described_requests import client, operations, served, try_out
+from support.endpoint.served_apps import ServedApp
 
 __all__ = ["client", "served"]
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 
 def test_hundreds_of_requests_are_answered_as_described(served: ServedApp, client: httpx.Client) -> None:

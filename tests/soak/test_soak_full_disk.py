@@ -8,15 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from invariants import always
-from serving import Daemon, serving, until
 
 from lifeboat_daemon import config
 from lifeboat_daemon.demo.tree import read_tree
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, serving, until
 
 pytestmark = [
-    pytest.mark.soak,
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),
 ]
 

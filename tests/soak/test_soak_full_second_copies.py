@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from faulty_transport import impatient
-from invariants import an_endpoint_is_whole, an_outcome_is_honest
-from replicated import Replicated, machine_in
+
+from support.daemon.faulty_transport import impatient
+from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest
+from support.daemon.replicated import Replicated, machine_in
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 pytestmark = [
-    pytest.mark.soak,
     pytest.mark.timeout(1800),
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),
 ]

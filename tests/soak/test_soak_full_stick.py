@@ -8,13 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sealed_logs import Machine, content_there
 
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_endpoint.errors import RemoteDenied, RemoteFull, RemoteUnreachable
+from support.daemon.sealed_logs import Machine, content_there
 
 pytestmark = [
-    pytest.mark.soak,
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),
 ]
 

@@ -8,16 +8,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from invariants import always
-from killing import KILLED
-from serving import Daemon, serving, until
-from writing import RestlessWriter
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.demo.tree import read_tree
-
-pytestmark = pytest.mark.soak
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.invariants import always
+from support.daemon.serving import Daemon, serving, until
+from support.daemon.writing import RestlessWriter
+from support.killing import KILLED
 
 DAEMON = [step for step in Step if step.name.startswith("DAEMON_") and step is not Step.DAEMON_STOPPING]
 WORKER = [step for step in Step if step.name.startswith(("WORKER_", "CAPTURE_"))]

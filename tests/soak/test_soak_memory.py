@@ -7,16 +7,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import offices
 import psutil
 import pytest
-from harbour import Harbour, harbour
-from offices import Office
 
 from lifeboat_daemon import verification
 from lifeboat_daemon.work import pool
+from support.daemon import offices
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.offices import Office
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
+pytestmark = pytest.mark.timeout(3600)
 
 CYCLES = int(os.environ.get("SOAK_CYCLES", "2000"))
 """`SOAK_CYCLES=10000` takes ten minutes and more; what grows does so from the first thousand on."""

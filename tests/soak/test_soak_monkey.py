@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import random
 
-import monkey
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from support.tui import monkey
+
 WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 """A life takes seconds, and shrinking one would take hundreds of lives."""
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 
 @settings(max_examples=20, phases=WITHOUT_SHRINKING)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-from endpoint_servers import running_endpoint
-from purge_story import prove, told
-
-pytestmark = pytest.mark.soak
+from support.daemon.purge_story import prove, told
+from support.endpoint.endpoint_servers import running_endpoint
 
 SEQUENCES = 200
 

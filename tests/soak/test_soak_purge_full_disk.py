@@ -10,16 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from failing_files import WRITES, FailingFiles
-from invariants import always, what_was_purged_is_gone
-from machines import Machine
-from purged import SCANNER, TEXT, Held, everything, purge, request, same
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import config, recovery
 from lifeboat_daemon.purge import receipts
+from support.daemon.invariants import always, what_was_purged_is_gone
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT, Held, everything, purge, request, same
+from support.failing_files import WRITES, FailingFiles
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 SIZE = 24 * 1024 * 1024
 LEFT = [0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768]

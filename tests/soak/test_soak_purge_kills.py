@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint, until_ended
-from faulty_transport import impatient
-from invariants import always, an_endpoint_is_whole, what_was_purged_is_gone
-from killing import killed_at
-from machines import Machine
-from purged import SCANNER, TEXT, Held, everything, owner_token, purge, request, same
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents, recovery
 from lifeboat_daemon.purge import doing, erasing, receipts
 from lifeboat_daemon.remotes import redacting
+from support.daemon.faulty_transport import impatient
+from support.daemon.invariants import always, an_endpoint_is_whole, what_was_purged_is_gone
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT, Held, everything, owner_token, purge, request, same
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
+from support.killing import killed_at
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 PURGE = [step for step in Step if step.name.startswith("PURGE_")]
 ERASE = [step for step in Step if step.name.startswith("ERASE_")]

@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_client import run
-from endpoint_servers import RunningEndpoint, running_endpoint
-from invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
-from machines import Machine
-from purged import SCANNER, TEXT, leaks_below, leaks_in, owner_token, purge, request
-from serving import serving, until
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.remotes import redacting
+from support.daemon.cli_client import run
+from support.daemon.invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT, leaks_below, leaks_in, owner_token, purge, request
+from support.daemon.serving import serving, until
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 
 class Living(Machine):

@@ -9,9 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from machines import Machine
-from purged import contents, everything, owner_token, purge, request, vaults_of
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Redactions
@@ -19,8 +16,9 @@ from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.remotes import pulling
 from lifeboat_daemon.remotes.opening import open_remote
-
-pytestmark = pytest.mark.soak
+from support.daemon.machines import Machine
+from support.daemon.purged import contents, everything, owner_token, purge, request, vaults_of
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 RED, BLUE = "471108 of the red door", "220915 of the blue one"
 NOTE = f"first\nIt is {RED}, {BLUE}, and a green one.\nlast\n"

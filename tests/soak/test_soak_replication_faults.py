@@ -9,14 +9,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint
-from faulty_transport import FAULTS, HARMLESS, MADE_UP, Fault, Kind, from_then_on, impatient, no_fault, once
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from invariants import every_kept_sequence_has_its_digest
-from replicated import HONEST, SEEN, Replicated, behind_a_proxy, in_a_folder, in_parts, in_this_process, machine_in
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+from support.daemon.faulty_transport import (
+    FAULTS,
+    HARMLESS,
+    MADE_UP,
+    Fault,
+    Kind,
+    from_then_on,
+    impatient,
+    no_fault,
+    once,
+)
+from support.daemon.invariants import every_kept_sequence_has_its_digest
+from support.daemon.replicated import (
+    HONEST,
+    SEEN,
+    Replicated,
+    behind_a_proxy,
+    in_a_folder,
+    in_parts,
+    in_this_process,
+    machine_in,
+)
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+
+pytestmark = pytest.mark.timeout(1800)
 
 WHOLLY = ("HTTP", "in process")
 """Remotes that every fault is tried with; the others with those that make a difference where the bytes are the same."""

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_servers import RunningEndpoint, running_endpoint, until_ended
-from faulty_transport import impatient
-from invariants import an_endpoint_is_whole, an_outcome_is_honest, every_kept_sequence_has_its_digest
-from killing import killed_at
-from machines import Machine
-from replicated import SECRET, Replicated, in_parts, machine_in, nothing_shows
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care, rotation
+from support.daemon.faulty_transport import impatient
+from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.daemon.machines import Machine
+from support.daemon.replicated import SECRET, Replicated, in_parts, machine_in, nothing_shows
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
+from support.killing import killed_at
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
 
 PURGE = (Step.ENDPOINT_REDACTED, Step.ENDPOINT_ERASED)  # no push comes to these: test_soak_purge_kills
 ENDPOINT = [step for step in Step if step.name.startswith("ENDPOINT_")]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from replication_life import Life
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(1200)]
+from support.daemon.replication_life import Life
+
+pytestmark = pytest.mark.timeout(1200)
 
 TestLife = Life.TestCase
 # The same stories each time; what fails is told at once, because looking for a shorter one takes as long as everything.

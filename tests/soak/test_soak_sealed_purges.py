@@ -9,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killing import killed_at
-from sealed_logs import CONTENT, SOUL, Machine
-from sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_daemon.remotes.bundling import Material
 from lifeboat_daemon.remotes.sealed import compacting, index
-
-pytestmark = pytest.mark.soak
+from support.daemon.sealed_logs import CONTENT, SOUL, Machine
+from support.daemon.sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
+from support.killing import killed_at
 
 SEALED_STEPS = (Step.SEALED_FILE_WRITTEN, Step.SEALED_REWRITTEN, Step.SEALED_HEAD_REPLACED, Step.SEALED_SWEPT)
 STORIES = int(os.environ.get("LIFEBOAT_SOAK_STORIES", "12"))

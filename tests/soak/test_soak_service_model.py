@@ -9,11 +9,9 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
-from inside import BUSY, CRASH, FAILED, HANG, NONSENSE, OK, UNSTABLE, Inside
 from msgspec import ValidationError
 
 from lifeboat_alf import times
@@ -23,8 +21,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.schedule.cadence import AFTER_INTERACTION, MANUAL
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN
 from lifeboat_daemon.work.messages import Job
-
-pytestmark = pytest.mark.soak
+from support.daemon.inside import BUSY, CRASH, FAILED, HANG, NONSENSE, OK, UNSTABLE, Inside
 
 CALM = 400.0
 """Seconds in which everything that went wrong is made up for."""

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from watching import Process, in_process
 
 from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
+from support.daemon.watching import Process, in_process
 
 pytestmark = [
-    pytest.mark.soak,
     pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="measures inotify"),
 ]
 MIB = 1 << 20

@@ -6,15 +6,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import openclaw_workspaces
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from openclaw_workspaces import StateFolder
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_daemon.context import Context
 from lifeboat_keys.sealing import unseal
+from support.adapters import openclaw_workspaces
+from support.adapters.openclaw_workspaces import StateFolder
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 
 @pytest.fixture

@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import archive_files
 import jsonschema
 import pytest
-import reference
-from archive_files import ArchiveFile
-from cli_client import run
 
 from lifeboat_alf import testing
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.validate import validate
+from support import reference
+from support.alf import archive_files
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Json = dict[str, Any]
 LAYERS = {

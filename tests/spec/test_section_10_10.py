@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
 from benchmarks import workspaces
-from cli_client import run
+
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 RECORDS = 50_000
 

@@ -11,10 +11,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-import second_copies
-from archive_files import ArchiveFile
-from harbour import Harbour
-from protected import SteadyClock
 
 from lifeboat_alf import layout
 from lifeboat_alf.apply import AppliedState
@@ -26,6 +22,10 @@ from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.remotes import bundling
 from lifeboat_daemon.remotes.contract import Compactable
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteHead
+from support.alf.archive_files import ArchiveFile
+from support.daemon import second_copies
+from support.daemon.harbour import Harbour
+from support.daemon.protected import SteadyClock
 
 DAYS = 5
 """How many deltas follow the snapshot."""

@@ -7,13 +7,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, MovingClock, data_keys, key_file, opened_keys
-from vaults import ManualClock, commit, content_of, create
 
 from lifeboat_endpoint.at_rest.data_keys import DataKeys
 from lifeboat_endpoint.at_rest.sealer import Sealer, key_id_of
 from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultDamaged
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from support.endpoint.sealed import (
+    AGENT,
+    OTHER_AGENT,
+    OTHER_TENANT,
+    TENANT,
+    MovingClock,
+    data_keys,
+    key_file,
+    opened_keys,
+)
+from support.endpoint.vaults import ManualClock, commit, content_of, create
 
 SEALED_PARTITION = "memory/partitions/2025-Q1.jsonl"
 NOISE = os.urandom(300 << 10)

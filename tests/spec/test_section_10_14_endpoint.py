@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile
-from endpoint_purges import erasing, machine_in, redaction_of
-from endpoint_servers import running_endpoint
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.redactions import Redaction
@@ -28,6 +25,9 @@ from lifeboat_endpoint.remote.contract import About, Remote
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut
 from lifeboat_endpoint.vault.rows import AuditRow
+from support.alf.archive_files import ArchiveFile
+from support.endpoint.endpoint_purges import erasing, machine_in, redaction_of
+from support.endpoint.endpoint_servers import running_endpoint
 
 Json = dict[str, Any]
 OLDER, OLD, NOW = "2026-02-04T08:00:00.000Z", "2026-05-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"

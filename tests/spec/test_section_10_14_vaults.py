@@ -11,11 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile
-from canaries import HEAD, TAIL
-from machines import Machine
-from purged import purge, request
-from vault_setups import ENDPOINTS, EVERYWHERE, HTTP, SECOND_COPIES, THIS_DISK, SetUps, every_kind
 
 from lifeboat_alf.testing import quarter_file
 from lifeboat_daemon import agents
@@ -23,6 +18,11 @@ from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.search import search
 from lifeboat_endpoint.errors import AgentErased
 from lifeboat_keys.errors import NoAgentKey
+from support.adapters.canaries import HEAD, TAIL
+from support.alf.archive_files import ArchiveFile
+from support.daemon.machines import Machine
+from support.daemon.purged import purge, request
+from support.daemon.vault_setups import ENDPOINTS, EVERYWHERE, HTTP, SECOND_COPIES, THIS_DISK, SetUps, every_kind
 
 Json = dict[str, Any]
 Q1, Q2, Q4 = (quarter_file(f"2026-{month}-04T08:00:00.000Z") for month in ("02", "05", "11"))

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 OLD_FACT = "Tidewater Maps has six people"
 NEW_FACT = "Low tide is at noon on the equinox."

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Json = dict[str, Any]
 RoundTrip = Callable[[MemoryState], ArchiveFile]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from migrating import AIEOS, ZEROCLAW_KEYS, Json, ada_in_zeroclaw, found_by, rich_state, rows_of
-from zeroclaw_installs import Install
 
 from lifeboat_alf.snapshot import write_snapshot
+from support.adapters.zeroclaw_installs import Install
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
+from support.daemon.migrating import AIEOS, ZEROCLAW_KEYS, Json, ada_in_zeroclaw, found_by, rich_state, rows_of
 
 Export = Callable[..., ArchiveFile]
 ImportInto = Callable[..., Path]

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from migrating import MOORINGS, Tree, ada_in_openclaw, ada_in_zeroclaw, rows_of, tree_of
+
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
+from support.daemon.migrating import MOORINGS, Tree, ada_in_openclaw, ada_in_zeroclaw, rows_of, tree_of
 
 LARGE = ("--artifact-threshold", "1000000")
 """With it the large artifacts lie in the archives too."""

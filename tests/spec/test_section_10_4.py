@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from openclaw_workspaces import API_KEY, StateFolder
+
+from support.adapters.openclaw_workspaces import API_KEY, StateFolder
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Values = Callable[[ArchiveFile], dict[str, str]]
 NEW_KEY = "sk-example-orchard-1111-rotated-not-real"

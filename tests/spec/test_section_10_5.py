@@ -6,17 +6,17 @@ import base64
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import canaries
 import pytest
-from archive_files import ArchiveFile
-from canary_planting import plant
-from canary_scan import Scanner
-from cli_client import run
-from openclaw_workspaces import NEW, OLD, SECRETS, StateFolder
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.sealing import unseal
+from support.adapters import canaries
+from support.adapters.canary_planting import plant
+from support.adapters.canary_scan import Scanner
+from support.adapters.openclaw_workspaces import NEW, OLD, SECRETS, StateFolder
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 
 def _files(folder: Path) -> Iterator[Path]:

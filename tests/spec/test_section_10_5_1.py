@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile, edit
-from cli_client import run
-from openclaw_workspaces import StateFolder
+
+from support.adapters.openclaw_workspaces import StateFolder
+from support.alf.archive_files import ArchiveFile, edit
+from support.daemon.cli_client import run
 
 Json = dict[str, Any]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
+
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Export = Callable[..., ArchiveFile]
 CSV = ("item,amount\n" + "oak plank,17\n" * 320).encode()[:4096]

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from archive_files import ArchiveFile
-from cli_client import run
-from openclaw_workspaces import StateFolder
-
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity
+from support.adapters.openclaw_workspaces import StateFolder
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Json = dict[str, Any]
 ROSTER: list[Json] = [

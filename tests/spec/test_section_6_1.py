@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from archive_files import ArchiveFile
-from cli_client import run
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 Export = Callable[..., ArchiveFile]
 

@@ -9,13 +9,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
-from cli_client import run
-from openclaw_workspaces import StateFolder
-from zeroclaw_installs import make_install, packed
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, principals, record
+from support.adapters.openclaw_workspaces import StateFolder
+from support.adapters.zeroclaw_installs import make_install, packed
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
 
 
 def _written(state: MemoryState, path: Path) -> Path:

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from archive_files import ArchiveFile
-from cli_client import run
-from served_apps import ServedApp, push_delta
+from support.alf.archive_files import ArchiveFile
+from support.daemon.cli_client import run
+from support.endpoint.served_apps import ServedApp, push_delta
 
 
 def test_a_delta_after_a_session_is_under_100_kilobytes(agent: Path, export: Callable[..., ArchiveFile]) -> None:

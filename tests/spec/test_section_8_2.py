@@ -7,12 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
 
 from lifeboat_alf.errors import UnsupportedVersion
 from lifeboat_alf.records import ENUMS, is_visible, reads_as
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, embedding, identity, principals, record
+from support.alf.archive_files import ArchiveFile
 
 
 def _written(state: MemoryState, path: Path) -> Path:

@@ -6,22 +6,21 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import canaries
-import canary_story
 import httpx
 import pyrage
 import pytest
-import second_copies
-from canary_scan import Scanner
-from cli_client import run
-from endpoint_servers import running_endpoint
-from openclaw_workspaces import NEW
 
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import replicating
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_keys import age
+from support.adapters import canaries
+from support.adapters.canary_scan import Scanner
+from support.adapters.openclaw_workspaces import NEW
+from support.daemon import canary_story, second_copies
+from support.daemon.cli_client import run
+from support.endpoint.endpoint_servers import running_endpoint
 
 
 def test_a_whole_archive_is_encrypted_on_demand_and_opens_for_its_user_alone(agent: Path, tmp_path: Path) -> None:

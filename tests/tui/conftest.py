@@ -6,20 +6,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from unittest import mock
 
 import pytest
 
 for _name in ("NO_COLOR", "TEXTUAL_THEME", "TEXTUAL_COLOR_SYSTEM", "TEXTUAL_ANIMATIONS", "COLORTERM"):
     os.environ.pop(_name, None)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All of this folder is a target of its own: hundreds of dashboards are started here, and each takes its time."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.tui)
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from memories_home import agent_id
-from pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 from lifeboat_daemon.errors import Busy
 from lifeboat_tui.link.recorded import RecordedLink
@@ -14,6 +12,8 @@ from lifeboat_tui.screens.activity import Activity
 from lifeboat_tui.screens.activity_texts import cause_and_fix
 from lifeboat_tui.screens.receipts import Receipts
 from lifeboat_tui.screens.timeline import Timeline
+from support.tui.memories_home import agent_id
+from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.widgets import Input
 
 from lifeboat_tui.acts import EVERYWHERE, PLACES
@@ -11,6 +10,7 @@ from lifeboat_tui.app import LifeboatApp
 from lifeboat_tui.screens import places
 from lifeboat_tui.screens.help import GLOSSARY, Help
 from lifeboat_tui.themes import BY_SETTING
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 
 from lifeboat_daemon.errors import Busy, WorkerFailed
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

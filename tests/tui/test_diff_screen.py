@@ -7,8 +7,6 @@ import time
 from collections.abc import AsyncIterator
 
 import pytest
-from histories import ada_of, difference, file, history, opened
-from pilots import SIZES, dashboard, notes, press, settled, text_of
 from textual.pilot import Pilot
 
 from lifeboat_daemon.errors import NothingToRestore
@@ -18,6 +16,8 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.diff import Diff
 from lifeboat_tui.screens.diff_lines import changes_of, summary
 from lifeboat_tui.widgets.diff_view import ADDED, REMOVED, TITLE, DiffView, Line, pieces
+from support.tui.histories import ada_of, difference, file, history, opened
+from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

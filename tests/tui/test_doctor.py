@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 from lifeboat_daemon.control.commands import Said
 from lifeboat_daemon.errors import Busy, FileExists
@@ -15,6 +14,7 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.doctor import CHECKING, Doctor
 from lifeboat_tui.screens.doctor_places import place_of
 from lifeboat_tui.screens.restore import Restore
+from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

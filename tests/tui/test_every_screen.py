@@ -7,13 +7,13 @@ import shlex
 import click
 import msgspec
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 
 from lifeboat_daemon.cli.program import program
 from lifeboat_daemon.errors import Busy
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.places import PLACES
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 every_screen = pytest.mark.parametrize("screen", PLACES)

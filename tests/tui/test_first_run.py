@@ -5,7 +5,18 @@ from __future__ import annotations
 import re
 
 import pytest
-from first_run_home import (
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.errors import LooksLike, NotRunning, WordsNotProven
+from lifeboat_keys.errors import KeyLocked
+from lifeboat_tui.link import Connection, Stage
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens import first_run_words
+from lifeboat_tui.screens.dashboard import Dashboard
+from lifeboat_tui.screens.first_run import FirstRun
+from support.tui.first_run_home import (
     ADA,
     KEY_ID,
     NOW,
@@ -24,18 +35,7 @@ from first_run_home import (
     status,
     steps,
 )
-from pilots import SIZES, dashboard, press, settled, text_of
-from textual.pilot import Pilot
-from textual.widgets import Input
-
-from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.errors import LooksLike, NotRunning, WordsNotProven
-from lifeboat_keys.errors import KeyLocked
-from lifeboat_tui.link import Connection, Stage
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens import first_run_words
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.first_run import FirstRun
+from support.tui.pilots import SIZES, dashboard, press, settled, text_of
 
 
 def _run(link: RecordedLink | None = None, **options: object):  # type: ignore[no-untyped-def]

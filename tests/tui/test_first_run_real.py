@@ -13,12 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from commands import PROGRAM
-from fake_systemctl import FakeSystemctl
-from first_run_home import driven
-from openclaw_workspaces import make_state_dir
-from pilots import text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -28,6 +22,12 @@ from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link import Connection, JsonObject, Stage, Tell
 from lifeboat_tui.screens.dashboard import Dashboard
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon.cli_client import run
+from support.daemon.commands import PROGRAM
+from support.daemon.fake_systemctl import FakeSystemctl
+from support.tui.first_run_home import driven
+from support.tui.pilots import text_of
 
 if sys.platform != "linux":
     pytest.skip("its service is one of systemd", allow_module_level=True)

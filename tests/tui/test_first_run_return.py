@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from first_run_home import (
+from textual.pilot import Pilot
+from textual.widgets import Input, RadioSet
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Progress
+from lifeboat_daemon.errors import MovedElsewhere, TargetRefused
+from lifeboat_endpoint.errors import RemoteDenied
+from lifeboat_keys.errors import BadWords, KeyLocked
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.first_run import FirstRun
+from support.tui.first_run_home import (
     AWAY,
     BACK,
     INTO,
@@ -21,17 +31,7 @@ from first_run_home import (
     knows_stick,
     machine,
 )
-from pilots import SIZES, dashboard, press, settled, text_of
-from textual.pilot import Pilot
-from textual.widgets import Input, RadioSet
-
-from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.errors import MovedElsewhere, TargetRefused
-from lifeboat_endpoint.errors import RemoteDenied
-from lifeboat_keys.errors import BadWords, KeyLocked
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.first_run import FirstRun
+from support.tui.pilots import SIZES, dashboard, press, settled, text_of
 
 NO_KEY = (("keys", "status"), key(key_id=None, state="needs_key"))
 REST = (*RESTORE, "--adopt", "--yes")

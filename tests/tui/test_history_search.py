@@ -6,8 +6,6 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from histories import ada_of, history, opened
-from pilots import SIZES, dashboard, notes, press, settled, text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -15,6 +13,8 @@ from lifeboat_daemon.errors import NotRunning
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.search import Search
 from lifeboat_tui.screens.timeline import Timeline
+from support.tui.histories import ada_of, history, opened
+from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

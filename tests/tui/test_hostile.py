@@ -8,7 +8,6 @@ import subprocess
 
 import msgspec
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 
 from lifeboat_daemon import words
@@ -17,6 +16,7 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.text import as_title, plain
 from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.table import Row, Table
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 EVIL = "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"

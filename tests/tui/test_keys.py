@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -15,6 +14,7 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import keys_words
 from lifeboat_tui.screens.keys_words import ProveWords, ShownWords, words_on
 from lifeboat_tui.widgets.dialogs import Confirm
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 WORDS = [f"zq{chr(97 + at)}qz" for at in range(24)]

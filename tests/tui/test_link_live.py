@@ -7,16 +7,16 @@ import os
 import signal
 from pathlib import Path
 
-import cli_client
 import pytest
-from live import live, shows, until
-from openclaw_workspaces import make_workspace
-from pilots import notes, text_of
-from serving import Daemon, serving
 
 from lifeboat_daemon.context import Context
 from lifeboat_tui.app import LifeboatApp
 from lifeboat_tui.link import Stage
+from support.adapters.openclaw_workspaces import make_workspace
+from support.daemon import cli_client
+from support.daemon.serving import Daemon, serving
+from support.tui.live import live, shows, until
+from support.tui.pilots import notes, text_of
 
 pytestmark = pytest.mark.anyio
 run = cli_client.run

@@ -7,8 +7,6 @@ import time
 from typing import Any
 
 import pytest
-from memories_home import agent_id, memory, page, remembering, shown
-from pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 
 from lifeboat_daemon.errors import Busy, UnknownRecord
@@ -19,6 +17,8 @@ from lifeboat_tui.screens.memories import Memories
 from lifeboat_tui.screens.memory import Memory
 from lifeboat_tui.screens.purge import Purge
 from lifeboat_tui.screens.timeline import Timeline
+from support.tui.memories_home import agent_id, memory, page, remembering, shown
+from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import monkey
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+
+from support.tui import monkey
 
 WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)
 """A life takes seconds, and shrinking one would take hundreds of lives."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-import scenes
-from scenes import Scene
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from support.tui import scenes
+from support.tui.scenes import Scene
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from pilots import notes, text_of
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -27,6 +26,7 @@ from lifeboat_tui.screens.remotes import Remotes
 from lifeboat_tui.screens.settings import Settings
 from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
 from lifeboat_tui.widgets.working import Told
+from support.tui.pilots import notes, text_of
 
 pytestmark = [
     pytest.mark.anyio,

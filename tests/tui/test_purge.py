@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from pilots import SIZES, dashboard, notes, press, settled, text_of
-from purging import (
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Button, Input, RadioSet
+
+from lifeboat_daemon.errors import Busy
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.dashboard import Dashboard
+from lifeboat_tui.screens.purge import Purge
+from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
+from support.tui.purging import (
     ADA,
     CANARY,
     IDS,
@@ -23,14 +31,6 @@ from purging import (
     preview,
     shown,
 )
-from textual import events
-from textual.pilot import Pilot
-from textual.widgets import Button, Input, RadioSet
-
-from lifeboat_daemon.errors import Busy
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.dashboard import Dashboard
-from lifeboat_tui.screens.purge import Purge
 
 pytestmark = pytest.mark.anyio
 

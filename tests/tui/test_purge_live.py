@@ -9,16 +9,6 @@ import signal
 from pathlib import Path
 
 import pytest
-from cli_client import run
-from endpoint_servers import running_endpoint
-from invariants import always, what_was_purged_is_gone
-from live import live, shows, until
-from machines import Machine
-from openclaw_workspaces import make_workspace
-from pilots import notes, text_of
-from purged import SCANNER, TEXT
-from purging import fill
-from serving import Daemon, serving
 from textual.pilot import Pilot
 from textual.widgets import Button
 
@@ -27,6 +17,16 @@ from lifeboat_daemon.context import Context
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_tui.link import Stage
 from lifeboat_tui.screens.purge import PROOF, Purge
+from support.adapters.openclaw_workspaces import make_workspace
+from support.daemon.cli_client import run
+from support.daemon.invariants import always, what_was_purged_is_gone
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT
+from support.daemon.serving import Daemon, serving
+from support.endpoint.endpoint_servers import running_endpoint
+from support.tui.live import live, shows, until
+from support.tui.pilots import notes, text_of
+from support.tui.purging import fill
 
 pytestmark = pytest.mark.anyio
 

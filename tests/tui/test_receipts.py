@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from pilots import SIZES, dashboard, notes, press, recorded, text_of
-from purging import ADA, RECEIPT, TOKEN, asked, fill, link, shown
 from textual.pilot import Pilot
 
 from lifeboat_daemon.errors import UnknownReceipt
 from lifeboat_tui.link.recorded import RecordedLink
+from support.tui.pilots import SIZES, dashboard, notes, press, recorded, text_of
+from support.tui.purging import ADA, RECEIPT, TOKEN, asked, fill, link, shown
 
 pytestmark = pytest.mark.anyio
 OTHER = "01a1f95a-7f20-709c-83ec-44fdd97a0002"

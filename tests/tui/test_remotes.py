@@ -7,7 +7,6 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
@@ -20,6 +19,7 @@ from lifeboat_tui.screens.remote_agents import RemoteAgents
 from lifeboat_tui.screens.remotes import Remotes
 from lifeboat_tui.screens.remotes_add import AddRemote
 from lifeboat_tui.widgets.working import Told, Working
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 SECRET = "lb_abcdefgh_4711secret"

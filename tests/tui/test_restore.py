@@ -5,8 +5,26 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from pilots import notes, press, settled, text_of
-from restore_home import (
+from textual.pilot import Pilot
+from textual.widgets import Button
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.control.commands import Progress, Said
+from lifeboat_daemon.errors import (
+    Busy,
+    CommandLost,
+    DiskFull,
+    MovedElsewhere,
+    RuntimeRunning,
+    TargetChanged,
+    Unreachable,
+)
+from lifeboat_keys.errors import KeyLocked, SignedByAnother
+from lifeboat_tui.link import Tell
+from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens.restore import PREVIEW, RUN, WHAT, Restore
+from support.tui.pilots import notes, press, settled, text_of
+from support.tui.restore_home import (
     ADA,
     DONE,
     DRY,
@@ -26,24 +44,6 @@ from restore_home import (
     until,
     wizard,
 )
-from textual.pilot import Pilot
-from textual.widgets import Button
-
-from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.errors import (
-    Busy,
-    CommandLost,
-    DiskFull,
-    MovedElsewhere,
-    RuntimeRunning,
-    TargetChanged,
-    Unreachable,
-)
-from lifeboat_keys.errors import KeyLocked, SignedByAnother
-from lifeboat_tui.link import Tell
-from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.screens.restore import PREVIEW, RUN, WHAT, Restore
 
 pytestmark = pytest.mark.anyio
 # The point --------------------------------------------------------------------------------------------------------

@@ -10,10 +10,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from harbour import Harbour, harbour
-from pilots import text_of
-from serving import Daemon
-from serving import settled as serving
 from textual.pilot import Pilot
 
 from lifeboat_daemon.control.commands import Commands
@@ -23,6 +19,10 @@ from lifeboat_tui.app import LifeboatApp
 from lifeboat_tui.link import Stage
 from lifeboat_tui.link.live import LiveLink
 from lifeboat_tui.screens.restore import Restore
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.serving import Daemon
+from support.daemon.serving import settled as serving
+from support.tui.pilots import text_of
 
 pytestmark = pytest.mark.anyio
 PATIENCE = 60.0

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from histories import ada_of, difference, entry, file, timeline
-from memories_home import agent_id, memory, page, shown
-from pilots import dashboard, press, recorded, settled, text_of
 from textual.pilot import Pilot
 
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.widgets.table import Table
+from support.tui.histories import ada_of, difference, entry, file, timeline
+from support.tui.memories_home import agent_id, memory, page, shown
+from support.tui.pilots import dashboard, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 SEQUENCES, MEMORIES, AGENTS = 5_000, 10_000, 50

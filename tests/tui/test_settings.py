@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from pilots import dashboard, notes, press, recorded, settled, text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_daemon.errors import BadSetting, Busy
 from lifeboat_tui.documents.settings import spelled
 from lifeboat_tui.link.recorded import RecordedLink
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
 
 pytestmark = pytest.mark.anyio
 PRIVATE = "https://ping.example.com/4711-secret"

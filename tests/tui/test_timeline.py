@@ -9,8 +9,6 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from histories import ada_of, difference, entry, file, history, opened, timeline
-from pilots import SIZES, dashboard, notes, press, settled, text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -24,6 +22,8 @@ from lifeboat_tui.screens.timeline import Timeline
 from lifeboat_tui.widgets.chart import Chart
 from lifeboat_tui.widgets.dialogs import Ask, Choose
 from lifeboat_tui.widgets.running import Running
+from support.tui.histories import ada_of, difference, entry, file, history, opened, timeline
+from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
 
 pytestmark = pytest.mark.anyio
 

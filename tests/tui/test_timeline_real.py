@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import cli_client
 import pytest
-from live import live, shows, until
-from pilots import notes, text_of
-from serving import serving
 
 from lifeboat_daemon.context import Context
 from lifeboat_tui.screens.diff import Diff
 from lifeboat_tui.screens.timeline import Timeline
+from support.daemon import cli_client
+from support.daemon.serving import serving
+from support.tui.live import live, shows, until
+from support.tui.pilots import notes, text_of
 
 pytestmark = pytest.mark.anyio
 run = cli_client.run

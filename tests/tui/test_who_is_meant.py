@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 
 import pytest
-from pilots import dashboard, notes, press, recorded, settled
 from textual.widgets import Button
 
 from lifeboat_daemon.control.commands import Said
@@ -14,6 +13,7 @@ from lifeboat_tui.link.looking import LookingLink, OnlyLooking
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import places
 from lifeboat_tui.screens.restore import Restore
+from support.tui.pilots import dashboard, notes, press, recorded, settled
 
 pytestmark = pytest.mark.anyio
 WRITE = (

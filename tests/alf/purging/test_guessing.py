@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from purge_histories import SEED, History
 
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.embeddings import Vector, pack
 from lifeboat_alf.purging import CutPlan, Item, Wanted, compiled
 from lifeboat_alf.redactions import RECORDS, Redaction
+from support.alf.purge_histories import SEED, History
 
 PIN = "004829"
 CANDIDATES = 10_000

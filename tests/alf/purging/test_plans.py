@@ -6,7 +6,6 @@ import json
 from functools import partial
 
 import pytest
-from purge_histories import PARTITION, History, after
 
 from lifeboat_alf import codec, embeddings, merkle, records, testing
 from lifeboat_alf.embeddings import Vector
@@ -14,6 +13,7 @@ from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import CutPlan, Hit, Item, Options, Wanted, compiled, plan_cuts
 from lifeboat_alf.redactions import RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.state import Leaf
+from support.alf.purge_histories import PARTITION, History, after
 
 TEXT = "The passport is X1234567."
 LOG = "raw/openclaw/sessions/a.jsonl"

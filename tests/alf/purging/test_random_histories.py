@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from purge_histories import History, after, said_in
 
 from lifeboat_alf import codec, records
 from lifeboat_alf.purging import CutPlan, Item, Wanted
 from lifeboat_alf.purging.cuts import json_edits
 from lifeboat_alf.redactions import edited
+from support.alf.purge_histories import History, after, said_in
 
 canaries = st.text('ab"\\/\n é漢😀19', max_size=8).map(lambda middle: f"Zq{middle}9k")
 """Nothing else of a history holds them."""

@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from machines import Machine
-from purged import TEXT, leaks_below, purge, request
 
 from lifeboat_alf import ids, merkle
 from lifeboat_alf.errors import RedactionInvalid
@@ -25,6 +23,8 @@ from lifeboat_daemon.remotes.redacting import exchange
 from lifeboat_daemon.remotes.sealed.log import SealedLog
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_keys import redacting
+from support.daemon.machines import Machine
+from support.daemon.purged import TEXT, leaks_below, purge, request
 
 NOBODY = 4_194_304
 """No process has this number."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import invariants
 import pytest
-from killing import killed_at
-from machines import Machine
-from purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
 
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents, recovery
 from lifeboat_daemon.purge import doing, erasing, histories, orders, receipts
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon import invariants
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
+from support.killing import killed_at
 
 STEPS = (
     Step.PURGE_REDACTED,

@@ -8,9 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from machines import Machine, there
-from purged import TEXT, purge, request
-from replicated import Replicated, in_this_process
 
 from lifeboat_alf import records as alf_records
 from lifeboat_daemon import records
@@ -21,6 +18,9 @@ from lifeboat_daemon.search import search
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care
 from lifeboat_endpoint.vault import Retention
+from support.daemon.machines import Machine, there
+from support.daemon.purged import TEXT, purge, request
+from support.daemon.replicated import Replicated, in_this_process
 
 NOTHING = Retention(0, 0, 0)
 """As little as can be asked for is kept."""

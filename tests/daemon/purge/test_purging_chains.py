@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from archive_files import ArchiveFile
-from machines import Machine
-from purged import bodies, purge, request
 
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.snapshot import write_snapshot
@@ -22,6 +19,9 @@ from lifeboat_daemon.exchange import export
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.search import search
 from lifeboat_endpoint.legacy.view import legacy_view
+from support.alf.archive_files import ArchiveFile
+from support.daemon.machines import Machine
+from support.daemon.purged import bodies, purge, request
 
 FILE = "memory/2026-11-11.md"
 TEXTS = (

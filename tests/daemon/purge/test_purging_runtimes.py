@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machines import Machine
-from purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
-from zeroclaw_installs import packed
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.search import search
+from support.adapters.zeroclaw_installs import packed
+from support.daemon.machines import Machine
+from support.daemon.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 TEA, FIRST, SECOND, BOAT = packed(0.1, 0.2), packed(1.5, 2.5), packed(3.5, 4.5), packed(0.3, 0.4)

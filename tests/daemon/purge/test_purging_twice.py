@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from machines import Machine
-from purged import TEXT, bodies, everything, purge, request, same
+
+from support.daemon.machines import Machine
+from support.daemon.purged import TEXT, bodies, everything, purge, request, same
 
 SECOND = "The door code is 482913 at the back."
 

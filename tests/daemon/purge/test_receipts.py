@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import rfc8785
 from nacl.signing import VerifyKey
-from purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 from lifeboat_alf import codec
 from lifeboat_daemon import key_rotation
@@ -26,6 +25,7 @@ from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.user_key import UserKey
+from support.daemon.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 Json = dict[str, Any]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from protected import Protected
-from purge_receipt_home import Purged
 
 from lifeboat_alf import codec, ids
+from support.daemon.protected import Protected
+from support.daemon.purge_receipt_home import Purged
 
 PIN = "482913"
 CANDIDATES = [f"{number:06}" for number in range(472_914, 492_914)]

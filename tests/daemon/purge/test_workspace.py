@@ -5,15 +5,15 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-import aimem_bundles as bundles
 import pytest
-from protected import Protected
-from purged_here import purge
-from zeroclaw_protected import ProtectedClaw
 
 from lifeboat_adapters.aimem.reading import parse
 from lifeboat_daemon.purge import workspace
 from lifeboat_daemon.purge.workspace import WorkspaceCut
+from support.daemon.protected import Protected
+from support.daemon.purged_here import purge
+from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.interchange import aimem_bundles as bundles
 
 LINE = "The passport number is C01X00T47."
 FILE = "memory/2026-11-11.md"

@@ -10,10 +10,6 @@ from pathlib import Path
 
 import pytest
 from benchmarks import small_objects
-from cli_client import run
-from keeping import RunningClock, clock, endpoint
-from postgres_server import PostgresServer, running
-from shared_databases import API, TENANT, WORKER, SharedDatabase, with_roles
 
 from lifeboat_alf.findings import Checked, Level
 from lifeboat_alf.seams.clock import SystemClock
@@ -24,6 +20,10 @@ from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.server import tls
 from lifeboat_endpoint.settings import SharedStore
 from lifeboat_endpoint.work.opening import queue_of
+from support.daemon.cli_client import run
+from support.endpoint.keeping import RunningClock, clock, endpoint
+from support.endpoint.shared_databases import API, TENANT, WORKER, SharedDatabase, with_roles
+from support.postgres_server import PostgresServer, running
 
 __all__ = ["clock", "endpoint"]
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
-from key_places import behind_a_proxy
 
 from lifeboat_endpoint.at_rest.key_sources import registry, service
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
+from support.endpoint.fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
+from support.endpoint.key_places import behind_a_proxy
 
 SECRET = bytes(range(200))
 OUTSIDE = Path("/srv/lifeboat")

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_transit import FakeTransit, fake_transit
-from key_places import KeyPlace, key_place
-from served_apps import ServedApp, bearer, push_delta
 
 from lifeboat_endpoint.at_rest import held_keys
 from lifeboat_endpoint.at_rest.key_sources import local, service
@@ -18,6 +15,9 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeySourceRefused
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.server import app
+from support.endpoint.fake_transit import FakeTransit, fake_transit
+from support.endpoint.key_places import KeyPlace, key_place
+from support.endpoint.served_apps import ServedApp, bearer, push_delta
 
 SERVICES = ["aws-kms", "transit"]
 CACHE = 1

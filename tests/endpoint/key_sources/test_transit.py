@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import trustme
-from fake_transit import TOKEN, FakeTransit, fake_transit
-from key_places import behind_a_proxy
-from talking_server import status
 
 from lifeboat_endpoint.at_rest.key_sources import registry, service
 from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
+from support.endpoint.fake_transit import TOKEN, FakeTransit, fake_transit
+from support.endpoint.key_places import behind_a_proxy
+from support.talking_server import status
 
 SECRET = bytes(range(200))
 OUTSIDE = Path("/srv/lifeboat")

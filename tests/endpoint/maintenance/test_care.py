@@ -6,7 +6,13 @@ import os
 from datetime import timedelta
 
 import pytest
-from keeping import (
+
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.files import alone
+from lifeboat_endpoint.maintenance import due, trust
+from lifeboat_endpoint.maintenance.care import compact, look_after
+from lifeboat_endpoint.tenancy.rows import Tenant
+from support.endpoint.keeping import (
     AGENT,
     OTHER,
     RunningClock,
@@ -18,13 +24,7 @@ from keeping import (
     with_history,
     with_large_file,
 )
-from vaults import START
-
-from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.engines.files import alone
-from lifeboat_endpoint.maintenance import due, trust
-from lifeboat_endpoint.maintenance.care import compact, look_after
-from lifeboat_endpoint.tenancy.rows import Tenant
+from support.endpoint.vaults import START
 
 __all__ = ["clock", "endpoint"]
 

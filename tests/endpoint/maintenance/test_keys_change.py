@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, CANARY, OTHER, RunningClock, files_holding, new_endpoint, tenant_folder, with_history
-from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint import errors
@@ -16,6 +14,17 @@ from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.care import compact
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.tenancy.rows import Tenant
+from support.endpoint.keeping import (
+    AGENT,
+    CANARY,
+    OTHER,
+    RunningClock,
+    files_holding,
+    new_endpoint,
+    tenant_folder,
+    with_history,
+)
+from support.killing import killed_at
 
 NOTE = "raw/openclaw/MEMORY.md"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, CANARY, OTHER, new_endpoint, with_history
 
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.care import compact
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.service.space import TenantSpace
+from support.endpoint.keeping import AGENT, CANARY, OTHER, new_endpoint, with_history
 
 NOTE = "raw/openclaw/MEMORY.md"
 

@@ -8,12 +8,22 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, tenant_folder, with_history, with_large_file
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.maintenance.proving import Proof, prove
 from lifeboat_endpoint.tenancy.rows import Tenant
+from support.endpoint.keeping import (
+    AGENT,
+    OTHER,
+    RunningClock,
+    clock,
+    endpoint,
+    reopened,
+    tenant_folder,
+    with_history,
+    with_large_file,
+)
 
 __all__ = ["clock", "endpoint"]
 

@@ -7,9 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened, tenant_folder
-from vaults import START
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, Replacement
@@ -24,6 +21,9 @@ from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Draft, RecordPut
+from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
+from support.endpoint.keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened, tenant_folder
+from support.endpoint.vaults import START
 
 __all__ = ["clock", "endpoint"]
 

@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, new_endpoint, tenant_folder, with_history
-from killing import killed_at
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint import errors
@@ -15,6 +13,8 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import due, removal
 from lifeboat_endpoint.maintenance.figures import figures
 from lifeboat_endpoint.maintenance.proving import prove
+from support.endpoint.keeping import AGENT, new_endpoint, tenant_folder, with_history
+from support.killing import killed_at
 
 STEPS = (Step.TENANT_MARKED, Step.TENANT_KEYS_DESTROYED, Step.TENANT_FILES_REMOVED, Step.TENANT_ROWS_REMOVED)
 

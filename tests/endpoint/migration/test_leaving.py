@@ -7,8 +7,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history
-from vaults import START, commit
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
@@ -19,6 +17,8 @@ from lifeboat_endpoint.migration.old import OldFolder
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Draft, EntryPut
+from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history
+from support.endpoint.vaults import START, commit
 
 __all__ = ["clock", "endpoint"]
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from vaults import new_vault, put
 
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, TENANT, VAULT, Table, with_hashes
@@ -16,6 +15,7 @@ from lifeboat_endpoint.store import schema as vault_schema
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy import schema as control_schema
 from lifeboat_endpoint.vault.vault import FILE
+from support.endpoint.vaults import new_vault, put
 
 NOT_COPIED = {"control", "note"}
 """Made by `endpoint prepare`, or copied by name."""

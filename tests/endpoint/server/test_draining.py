@@ -10,9 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint
 
 from lifeboat_endpoint.server.draining import Draining, Flag
+from support.endpoint.endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint
 
 
 def until(client: httpx.Client, path: str, status: int) -> httpx.Response:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from served_apps import ServedApp, bearer, push_delta
-
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.care import compact
+from support.endpoint.served_apps import ServedApp, bearer, push_delta
 
 FILE = {"Accept": "application/zip"}
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx
 import pytest
-from served_apps import ServedApp, bearer, client, codes, served
 
 from lifeboat_endpoint.errors import RemoteBusy, RemoteTooLarge
 from lifeboat_endpoint.server import bodies
@@ -17,6 +16,7 @@ from lifeboat_endpoint.server.lanes import Lanes
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.rates import Buckets
 from lifeboat_endpoint.server.settings import Pace
+from support.endpoint.served_apps import ServedApp, bearer, client, codes, served
 
 __all__ = ["client", "served"]
 Receive = Callable[[], Awaitable[dict[str, Any]]]

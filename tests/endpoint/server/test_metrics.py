@@ -10,16 +10,17 @@ from types import SimpleNamespace
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from served_apps import ServedApp, bearer, client, push_delta, served
 
 from lifeboat_endpoint import errors, operations
 from lifeboat_endpoint.operations import Connections, told
 from lifeboat_endpoint.server import metrics
 from lifeboat_endpoint.server.metrics import FAMILIES, Metrics
 from lifeboat_endpoint.work import figures as worker_figures
+from support.endpoint.served_apps import ServedApp, bearer, client, push_delta, served
+from support.paths import ROOT
 
 __all__ = ["client", "served"]
-PAGE = Path(__file__).parents[3] / "docs" / "endpoint-operating.md"
+PAGE = ROOT / "docs" / "endpoint-operating.md"
 
 
 def samples(text: str) -> dict[str, float]:

@@ -8,12 +8,12 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from described_requests import client, operations, served, try_out
-from served_apps import ServedApp
 
 from lifeboat_endpoint.server import openapi, table
 from lifeboat_endpoint.server.api import OPEN, Answer, Route
 from lifeboat_endpoint.server.call import Call
+from support.endpoint.described_requests import client, operations, served, try_out
+from support.endpoint.served_apps import ServedApp
 
 __all__ = ["client", "served"]
 

@@ -13,12 +13,12 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from served_apps import ServedApp, client, served
-from spaces import space_in
-from vaults import ManualClock
 
 from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.server import presigned
+from support.endpoint.served_apps import ServedApp, client, served
+from support.endpoint.spaces import space_in
+from support.endpoint.vaults import ManualClock
 
 __all__ = ["client", "served"]
 KEY = bytes(32)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import httpx
 import pytest
-from served_apps import ServedApp, client, served
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
+from support.endpoint.served_apps import ServedApp, client, served
 
 __all__ = ["client", "served"]
 

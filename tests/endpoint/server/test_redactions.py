@@ -7,8 +7,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from endpoint_purges import erasing, record_of, redaction_of
-from served_apps import ServedApp, bearer, push_delta, served
 
 from lifeboat_alf.redactions import Redaction
 from lifeboat_endpoint.endpoint import Endpoint
@@ -17,6 +15,8 @@ from lifeboat_endpoint.vault.rows import AuditRow
 from lifeboat_keys import receipts
 from lifeboat_keys.endpoint_key import public_of
 from lifeboat_keys.receipts import Verdict
+from support.endpoint.endpoint_purges import erasing, record_of, redaction_of
+from support.endpoint.served_apps import ServedApp, bearer, push_delta, served
 
 __all__ = ["served"]
 

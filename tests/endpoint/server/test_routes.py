@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from served_apps import ServedApp, bearer, push_delta
 
 from lifeboat_alf import ids
 from lifeboat_alf.delta import DeltaReader
@@ -18,6 +17,7 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.routes import snapshots
 from lifeboat_endpoint.vault import EntryPut
+from support.endpoint.served_apps import ServedApp, bearer, push_delta
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 

@@ -15,8 +15,6 @@ import httpx
 import psutil
 import pytest
 import trustme
-from cli_client import Json, run
-from endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint, until_ended
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
@@ -33,6 +31,8 @@ from lifeboat_endpoint.server.tls import Authority
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.daemon.cli_client import Json, run
+from support.endpoint.endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint, until_ended
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 

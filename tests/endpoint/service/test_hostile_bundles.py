@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from spaces import trial
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteError
 from lifeboat_endpoint.remote.checks.tampering import Files, tampered
 from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
 from lifeboat_endpoint.remote.contract import Bundle
+from support.endpoint.spaces import trial
 
 __all__ = ["trial"]
 

@@ -12,9 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing_files import WRITES, FailingFiles
-from killing import killed_at, steps_of
-from spaces import TestKeys, space_in, trial
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step
@@ -30,6 +27,9 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.service.receiving import Sent
+from support.endpoint.spaces import TestKeys, space_in, trial
+from support.failing_files import WRITES, FailingFiles
+from support.killing import killed_at, steps_of
 
 __all__ = ["trial"]
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_purges import machine_in
-from spaces import TestKeys, space_in
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams import steps
@@ -21,6 +19,8 @@ from lifeboat_endpoint.service import quota
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.quota import Quota
 from lifeboat_keys.user_key import UserKey
+from support.endpoint.endpoint_purges import machine_in
+from support.endpoint.spaces import TestKeys, space_in
 
 STEP = quota._COUNT_STEP
 

@@ -8,9 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from spaces import PURGING, SIGNING_KEY, TestKeys, clock, folder_of, space_in
-from vaults import ManualClock
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
@@ -27,6 +24,9 @@ from lifeboat_keys import receipts, redacting, signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.receipts import Verdict
 from lifeboat_keys.user_key import UserKey
+from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
+from support.endpoint.spaces import PURGING, SIGNING_KEY, TestKeys, clock, folder_of, space_in
+from support.endpoint.vaults import ManualClock
 
 __all__ = ["clock"]
 

@@ -8,9 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from endpoint_purges import machine_in
-from spaces import clock, space_in
-from vaults import ManualClock
 
 from lifeboat_alf import ids, joining, redactions
 from lifeboat_alf.purging import Item
@@ -20,6 +17,9 @@ from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import EntryPut
 from lifeboat_keys import redacting
+from support.endpoint.endpoint_purges import machine_in
+from support.endpoint.spaces import clock, space_in
+from support.endpoint.vaults import ManualClock
 
 __all__ = ["clock"]
 

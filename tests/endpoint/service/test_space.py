@@ -8,9 +8,6 @@ import random
 from pathlib import Path
 
 import pytest
-from failing_files import WRITES, FailingFiles
-from spaces import space_in, trial
-from vaults import ManualClock
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere, VaultDamaged
@@ -19,6 +16,9 @@ from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.service.tables import open_tables
 from lifeboat_endpoint.vault import EntryPut
+from support.endpoint.spaces import space_in, trial
+from support.endpoint.vaults import ManualClock
+from support.failing_files import WRITES, FailingFiles
 
 __all__ = ["trial"]
 

@@ -9,9 +9,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import reference_archives as reference
-from spaces import space_in
-from vaults import ManualClock
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
@@ -22,6 +19,9 @@ from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import Vault, take_over
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from support.endpoint import reference_archives as reference
+from support.endpoint.spaces import space_in
+from support.endpoint.vaults import ManualClock
 
 TOPICS = [f"Topic {number}" for number in range(10)]
 

@@ -8,8 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from spaces import TestKeys, clock, keys, space_in
-from vaults import START, ManualClock
 
 from lifeboat_endpoint.errors import (
     RemoteBusy,
@@ -25,6 +23,8 @@ from lifeboat_endpoint.remote.contract import About
 from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.space import Part, TenantSpace
 from lifeboat_endpoint.service.uploads import Uploads
+from support.endpoint.spaces import TestKeys, clock, keys, space_in
+from support.endpoint.vaults import START, ManualClock
 
 __all__ = ["clock", "keys"]
 

@@ -7,8 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from sealed import new_sealer
-from shared_databases import TENANT, SharedDatabase, database, shared_database
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.at_rest.sealer import Sealer
@@ -16,6 +14,8 @@ from lifeboat_endpoint.store.disk import DiskBlobs
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
 from lifeboat_endpoint.testing import StoreConformance
+from support.endpoint.sealed import new_sealer
+from support.endpoint.shared_databases import TENANT, SharedDatabase, database, shared_database
 
 __all__ = ["database"]
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import pytest
 import trustme
-from postgres_server import PASSWORD
-from shared_databases import API, WORKER, SharedDatabase, shared_database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import connecting
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.store import PostgresStore
+from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
+from support.postgres_server import PASSWORD
 
 _SAFE = "sslmode=verify-full sslrootcert=/etc/authority.pem"
 

@@ -14,12 +14,12 @@ from contextlib import closing
 import psycopg
 import pytest
 from psycopg import errors as sql_errors
-from shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import connecting, failures, wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
+from support.endpoint.shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
 
 __all__ = ["database", "pools"]
 

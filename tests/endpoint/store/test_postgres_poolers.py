@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from postgres_server import PASSWORD
-from shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import connecting, migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
+from support.postgres_server import PASSWORD
 
 _SETTINGS = """[databases]
 * = host={server}

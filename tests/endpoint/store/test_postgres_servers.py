@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from postgres_server import PostgresServer, standby_of
-from shared_databases import API, SharedDatabase, shared_database
 
 from lifeboat_endpoint import errors, operations
 from lifeboat_endpoint.store.postgres import connecting, migrating, servers
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.servers import each_of
 from lifeboat_endpoint.store.postgres.store import PostgresStore
+from support.endpoint.shared_databases import API, SharedDatabase, shared_database
+from support.postgres_server import PostgresServer, standby_of
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from postgres_server import PostgresServer, running
-from sealed import new_sealer
-from shared_databases import API, OWNER, TENANT, WORKER, SharedDatabase, prepared, with_roles
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
@@ -29,6 +26,9 @@ from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.testing import a_day, time_of_day
 from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault.beginning import initialise
+from support.endpoint.sealed import new_sealer
+from support.endpoint.shared_databases import API, OWNER, TENANT, WORKER, SharedDatabase, prepared, with_roles
+from support.postgres_server import PostgresServer, running
 
 
 @pytest.fixture(scope="module")

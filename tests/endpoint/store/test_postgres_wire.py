@@ -9,11 +9,11 @@ import time
 
 import psycopg
 import pytest
-from shared_databases import TENANT, database, pools
 
 from lifeboat_endpoint.store.postgres import wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
+from support.endpoint.shared_databases import TENANT, database, pools
 
 __all__ = ["database", "pools"]
 

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg
 import pytest
-from shared_databases import API, SharedDatabase, database
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.server.rates_shared import SharedRates
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
+from support.endpoint.shared_databases import API, SharedDatabase, database
 
 __all__ = ["database"]
 

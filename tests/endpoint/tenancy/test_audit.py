@@ -9,13 +9,13 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import RunningClock, clock, control
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
+from support.endpoint.keeping import RunningClock, clock, control
 
 __all__ = ["clock", "control"]
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from keeping import RunningClock, clock, control
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import audit_export, audit_file
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.vault.rows import AuditRow
+from support.endpoint.keeping import RunningClock, clock, control
 
 __all__ = ["clock", "control"]
 

@@ -7,14 +7,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from keeping import RunningClock, clock, control
-from vaults import START
 
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile
+from support.endpoint.keeping import RunningClock, clock, control
+from support.endpoint.vaults import START
 
 __all__ = ["clock", "control"]
 

@@ -6,10 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from endpoint_purges import machine_in, pushed, record_of, redaction_of
-from keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, tenant_folder, with_history
-from vaults import START
-from work_queues import LEASE, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeyRevoked
@@ -19,6 +15,10 @@ from lifeboat_endpoint.work import jobs
 from lifeboat_endpoint.work.jobs import HANDLERS, Work
 from lifeboat_endpoint.work.queue import Job, Queue
 from lifeboat_endpoint.work.worker import Stopped
+from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
+from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, tenant_folder, with_history
+from support.endpoint.vaults import START
+from support.endpoint.work_queues import LEASE, queue, server
 
 __all__ = ["clock", "endpoint", "queue", "server"]
 

@@ -8,8 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
-from keeping import clock, endpoint, reopened
-from work_queues import QueueServer, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import EndpointSettings
@@ -19,6 +17,8 @@ from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.work.jobs import HANDLERS
 from lifeboat_endpoint.work.planning import OF_TENANTS, OF_THE_ENDPOINT, due, plan, without_tenant
 from lifeboat_endpoint.work.queue import Queue, Wanted
+from support.endpoint.keeping import clock, endpoint, reopened
+from support.endpoint.work_queues import QueueServer, queue, server
 
 __all__ = ["clock", "endpoint", "queue", "server"]
 

@@ -8,11 +8,11 @@ from datetime import UTC, datetime, timedelta
 
 import psycopg
 import pytest
-from work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 
 from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Job, Queue, Wanted, wait_after
+from support.endpoint.work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 
 __all__ = ["queue", "server"]
 

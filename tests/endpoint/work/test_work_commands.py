@@ -12,10 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import doc_pages
 import pytest
-from cli_client import Json, run
-from work_queues import LEASE, QueueServer, queue, queue_server
 
 from lifeboat_daemon.cli import program
 from lifeboat_endpoint.at_rest import kept_secrets
@@ -25,6 +22,9 @@ from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.server.transfer_key import kept_key
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
+from support.daemon.cli_client import Json, run
+from support.docs import doc_pages
+from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
 
 __all__ = ["queue"]
 

@@ -14,10 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import work_process
-from keeping import clock, endpoint
-from work_process import QUICK, Sayings, made_up, unplanned
-from work_queues import LEASE, WORKER, QueueServer, only, queue, server
 
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeyRevoked, VaultBusy
@@ -26,6 +22,10 @@ from lifeboat_endpoint.work.figures import Figures
 from lifeboat_endpoint.work.jobs import Handler
 from lifeboat_endpoint.work.queue import Queue, Wanted
 from lifeboat_endpoint.work.worker import Pace, Worker, pause
+from support.endpoint import work_process
+from support.endpoint.keeping import clock, endpoint
+from support.endpoint.work_process import QUICK, Sayings, made_up, unplanned
+from support.endpoint.work_queues import LEASE, WORKER, QueueServer, only, queue, server
 
 __all__ = ["clock", "endpoint", "queue", "server"]
 

@@ -1,0 +1,318 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import boto3
+import pytest
+
+import lifeboat_endpoint
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint import errors
+from lifeboat_endpoint.store.objects import claim, sweeping
+from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.store.objects.bucket import Listed
+from lifeboat_endpoint.store.objects.opened import PART, OpenedBucket
+from lifeboat_endpoint.store.objects.sweeping import sweep_bucket
+from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.testing import StoreConformance
+from lifeboat_endpoint.vault import objects
+from support.endpoint.object_places import SCOPE, TENANT, bodies, keys, opened, rows
+from support.paths import TESTS
+from support.scale import swift_server
+
+LATER = datetime.now(UTC) + timedelta(days=1)
+CANARY = b"the-lamp-was-sold-in-may"
+
+
+@pytest.fixture
+def url() -> str:
+    return swift_server.shared().url()
+
+
+@pytest.fixture
+def bucket(url: str) -> OpenedBucket:
+    return opened(url)
+
+
+@pytest.fixture
+def store(bucket: OpenedBucket, tmp_path: Path) -> ObjectBlobs:
+    return bodies(bucket, tmp_path)
+
+
+class TestSqliteAndObjects(StoreConformance):
+    def open_stores(self, folder: Path) -> tuple[MetadataStore, BlobStore]:
+        place = opened(swift_server.shared().url(folder.name))
+        return SqliteStore(folder / "rows.db", create=True), bodies(place, folder)
+
+
+# Bodies ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_key_says_nothing_of_whom_it_is(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+    store.put("0a", b"body")
+    (key,) = keys(bucket)
+    folder, spread, name = key.split("/")
+    assert (folder, len(spread), len(name)) == ("bodies", 2, 64)
+    assert TENANT not in key and SCOPE not in key and "0a" not in name[:2]
+
+
+def test_who_has_another_scope_sees_nothing_and_removes_nothing(
+    store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+) -> None:
+    store.put("0a", b"body")
+    for tenant, scope in ((TENANT, ""), (TENANT, "agent-2"), ("tenant-2", SCOPE)):
+        other = bodies(bucket, tmp_path, tenant=tenant, scope=scope)
+        other.remove("0a")
+        assert list(other.names()) == [] and other.size() == 0
+        with pytest.raises(errors.VaultDamaged):
+            other.read("0a")
+    assert store.read("0a") == b"body"
+
+
+def test_an_object_that_is_gone_is_damage_and_its_row_can_be_removed(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+    store.put("0a", b"body")
+    bucket.delete(keys(bucket)[0])
+    with pytest.raises(errors.VaultDamaged, match="is missing"):
+        store.read("0a")
+    store.remove("0a")
+    assert list(store.names()) == []
+
+
+def test_an_object_of_another_size_is_damage(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+    store.put("0a", b"body")
+    bucket.put(keys(bucket)[0], b"bod")
+    with pytest.raises(errors.VaultDamaged, match="3 bytes, not 4"):
+        store.read("0a")
+
+
+def test_a_large_body_goes_and_comes_in_parts(store: ObjectBlobs, bucket: OpenedBucket) -> None:
+    body = os.urandom(64 << 20)
+    store.put("0a", body)
+    assert store.read("0a") == body and len(body) > 4 * PART
+    store.remove("0a")
+    assert keys(bucket) == []
+
+
+def test_copies_are_files_as_in_a_folder_of_bodies(store: ObjectBlobs, tmp_path: Path) -> None:
+    for name in ("0a", "0b"):
+        store.put(name, name.encode() * 1000)
+    store.copy_to(tmp_path / "copy")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "copy").iterdir()} == {
+        "0a": b"0a" * 1000,
+        "0b": b"0b" * 1000,
+    }
+
+
+def test_of_what_was_removed_nothing_is_left_in_the_store(store: ObjectBlobs) -> None:
+    store.put("0a", CANARY * 10)
+    assert _kept_with(CANARY)
+    store.remove("0a")
+    assert _kept_with(CANARY) == []
+
+
+def test_names_come_from_rows_and_never_from_a_listing(
+    store: ObjectBlobs, bucket: OpenedBucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(OpenedBucket, "list")
+    store.put("0a", b"body")
+    assert list(store.names()) == ["0a"] and store.size() == 4
+    store.remove("0a")
+    assert list(store.names()) == []
+
+
+def test_a_body_of_which_only_the_row_came_is_removed_by_the_sweep(store: ObjectBlobs, tmp_path: Path) -> None:
+    rows(tmp_path).execute(
+        "insert into blob values (?, ?, '0a', 'bodies/00/ff', 4, '2026-11-01T00:00:00.000Z')", (TENANT, SCOPE)
+    )
+    assert objects.sweep(_vault_rows(tmp_path), store) == 1
+    assert list(store.names()) == []
+
+
+# Killed in the middle -------------------------------------------------------------------------------------------------
+
+_KILLED = 86
+_PROGRAM = """
+import os, sys
+from pathlib import Path
+sys.path[:0] = {path!r}
+from lifeboat_alf.seams import steps
+from lifeboat_endpoint.store.objects import address
+from support.endpoint.object_places import bodies
+store = bodies(address.opened(address.checked({url!r}, {options!r})), Path({folder!r}))
+steps.hook = lambda step: os._exit(86) if step == {step!r} else None
+{work}
+"""
+
+
+def _ends_at(step: Step, url: str, folder: Path, work: str) -> None:
+    """Do `work` on `store` in a process that ends there."""
+    options = swift_server.shared().options()
+    path = [str(TESTS)]
+    text = _PROGRAM.format(path=path, url=url, options=options, folder=str(folder), step=step.value, work=work)
+    ended = subprocess.run([sys.executable, "-c", text], check=False, timeout=60)
+    assert ended.returncode == _KILLED
+
+
+@pytest.mark.parametrize("step", [Step.BLOB_NAMED, Step.BLOB_WRITTEN, Step.BLOB_COMPARED])
+def test_whoever_is_killed_while_writing_leaves_nothing_after_the_sweep(
+    step: Step, url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+) -> None:
+    _ends_at(step, url, tmp_path, "store.put('0a', b'body' * 1000)")
+    assert len(list(store.names())) == (step is not Step.BLOB_NAMED)
+    assert len(keys(bucket)) == (step is Step.BLOB_COMPARED)
+    objects.sweep(_vault_rows(tmp_path), store)
+    assert list(store.names()) == keys(bucket) == []
+
+
+@pytest.mark.parametrize("step", [Step.BLOB_REMOVED, Step.BLOB_FORGOTTEN])
+def test_whoever_is_killed_while_removing_leaves_nothing_after_the_sweep(
+    step: Step, url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+) -> None:
+    store.put("0a", b"body")
+    _ends_at(step, url, tmp_path, "store.remove('0a')")
+    assert list(store.names()) == ["0a"] and len(keys(bucket)) == (step is Step.BLOB_REMOVED)
+    objects.sweep(_vault_rows(tmp_path), store)
+    assert list(store.names()) == keys(bucket) == []
+
+
+def test_a_body_whose_commit_never_came_is_removed_by_the_sweep_and_others_stay(
+    url: str, store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+) -> None:
+    _vault_rows(tmp_path)
+    work = """
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.vault.objects import ObjectWriter
+rows = SqliteStore(Path({0!r}) / "rows.db")
+for last in (False, True):
+    with rows.transaction():
+        writer = ObjectWriter(rows, store)
+        writer.put(os.urandom(100_000), None)
+        writer.flush()
+        last and reached(Step.CAPTURE_COMMITTED)
+"""
+    _ends_at(Step.CAPTURE_COMMITTED, url, tmp_path, work.format(str(tmp_path)))
+    metadata = _vault_rows(tmp_path)
+    assert len(list(store.names())) == len(keys(bucket)) == 2
+    assert objects.sweep(metadata, store) == 1
+    row = metadata.row("select id from object")
+    assert row is not None and len(objects.Objects(metadata, store).read(row[0])) == 100_000
+    assert len(keys(bucket)) == 1
+
+
+# Objects that no row names --------------------------------------------------------------------------------------------
+
+
+def _named(folder: Path) -> sweeping.Named:
+    def named(some: Sequence[str]) -> set[str]:
+        marks = ", ".join("?" * len(some))
+        return {key for (key,) in rows(folder).rows(f"select key from blob where key in ({marks})", some)}
+
+    return named
+
+
+def test_what_no_row_names_is_removed_when_it_is_old_enough(
+    store: ObjectBlobs, bucket: OpenedBucket, tmp_path: Path
+) -> None:
+    store.put("0a", b"body")
+    bucket.put("bodies/00/loose", b"loose")
+    bucket.put("keys/00/other", b"not a body")
+    earlier = datetime.now(UTC) - timedelta(hours=1)
+    assert sweep_bucket(bucket, _named(tmp_path), prefix="bodies", before=earlier) == (0, 0, 0)
+    assert sweep_bucket(bucket, _named(tmp_path), prefix="bodies", before=LATER) == (2, 1, 5)
+    assert store.read("0a") == b"body" and bucket.get("keys/00/other") == b"not a body"
+    assert len(keys(bucket)) == 1
+
+
+class Listing:
+    """A bucket that is only listed and deleted from."""
+
+    def __init__(self, count: int) -> None:
+        moment = datetime(2026, 11, 1, tzinfo=UTC)
+        self.there = [Listed(f"bodies/00/{number:05}", 10, moment) for number in range(count)]
+        self.deleted: list[str] = []
+
+    def list(self, prefix: str) -> Sequence[Listed]:
+        return self.there
+
+    def delete(self, key: str) -> None:
+        self.deleted.append(key)
+
+
+def test_a_sweep_that_would_take_most_of_it_takes_nothing() -> None:
+    """The database is another one, or row-level security shows nothing of it."""
+    listing = Listing(2_500)
+    with pytest.raises(errors.VaultUnusable, match="2500 are named by no row"):
+        sweep_bucket(listing, lambda some: [], prefix="bodies", before=LATER)  # type: ignore[arg-type]
+    assert listing.deleted == []
+    done = sweep_bucket(listing, lambda some: [], prefix="bodies", before=LATER, even_most=True)  # type: ignore[arg-type]
+    assert done == (2_500, 2_500, 25_000) and len(listing.deleted) == 2_500
+
+
+def test_a_sweep_asks_for_a_thousand_keys_at_once() -> None:
+    asked: list[int] = []
+
+    def named(some: Sequence[str]) -> Sequence[str]:
+        asked.append(len(some))
+        return some
+
+    assert sweep_bucket(Listing(2_500), named, prefix="bodies", before=LATER).removed == 0  # type: ignore[arg-type]
+    assert asked == [1000, 1000, 500]
+
+
+# Whose place it is ----------------------------------------------------------------------------------------------------
+
+
+def test_a_place_belongs_to_one_endpoint(bucket: OpenedBucket) -> None:
+    with pytest.raises(errors.EndpointSettings, match="not prepared"):
+        claim.check_claim(bucket, "endpoint-1")
+    claim.claim(bucket, "endpoint-1")
+    claim.claim(bucket, "endpoint-1")
+    claim.check_claim(bucket, "endpoint-1")
+    for take in (claim.claim, claim.check_claim):
+        with pytest.raises(errors.EndpointSettings, match="another endpoint"):
+            take(bucket, "endpoint-2")
+    assert keys(bucket) == []
+
+
+def test_a_marker_that_is_none_is_not_written_over(bucket: OpenedBucket) -> None:
+    bucket.put(claim.MARKER, b"something else")
+    with pytest.raises(errors.EndpointSettings):
+        claim.claim(bucket, "endpoint-1")
+    assert bucket.get(claim.MARKER) == b"something else"
+
+
+def test_nothing_stands_in_for_a_real_store_in_the_program() -> None:
+    package = Path(lifeboat_endpoint.__file__).parent
+    texts = {path: path.read_text() for path in package.rglob("*.py")}
+    assert [path.name for path, text in texts.items() if "LocalStore" in text or "MemoryStore" in text] == []
+
+
+def _vault_rows(folder: Path) -> SqliteStore:
+    metadata = SqliteStore(folder / "rows.db", create=True)
+    metadata.prepare()
+    return metadata
+
+
+def _kept_with(text: bytes) -> list[Path]:
+    return [path for path in swift_server.shared().kept() if text in path.read_bytes()]
+
+
+# Versions -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_bucket_that_keeps_no_versions_is_told_from_one_that_does(bucket: OpenedBucket) -> None:
+    assert bucket.keeps_versions() is False
+    swift = swift_server.shared()
+    session = boto3.session.Session(swift_server.ACCESS_KEY, swift_server.SECRET_KEY, region_name=swift_server.REGION)
+    client = session.client("s3", endpoint_url=swift.address)
+    client.create_bucket(Bucket="versioned")
+    client.put_bucket_versioning(Bucket="versioned", VersioningConfiguration={"Status": "Enabled"})
+    assert opened("s3://versioned/place").keeps_versions() is True
+    assert list(bucket.list("")) == []

@@ -1,0 +1,139 @@
+"""A command server for tests: the real one, with commands beside its own that are slow, large, rude, or die."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.command_server import child, preloading, server
+
+PATIENCE = 30.0
+"""Seconds."""
+COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
+
+
+async def until(met: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not met():
+            await asyncio.sleep(0.01)
+
+
+def _command(function):
+    """Beside the program's own, but only where this file is the program: tests that import it share their process."""
+    if __name__ != "__main__":
+        return function
+    json = click.option("--json", "as_json", is_flag=True)
+    words = click.argument("words", nargs=-1)
+    program.program.add_command(click.command(function.__name__.strip("_"))(json(words(function))))
+    return function
+
+
+def _say(**document: object) -> None:
+    Output(as_json=True).document(document, lambda: None)
+
+
+@_command
+def about(as_json: bool, words: tuple[str, ...]) -> None:
+    """What a command can see of the process that it runs in."""
+    _say(
+        descriptors=sorted(int(each) for each in os.listdir("/proc/self/fd")),
+        environment=dict(os.environ),
+        words=list(words),
+        text=sys.stdin.read(),
+        terminal=sys.stdin.isatty() or sys.stdout.isatty(),
+        leads=os.getsid(0) == os.getpid(),
+        inherited=subprocess.run(["ls", "/proc/self/fd"], capture_output=True, text=True).stdout.split(),
+        arguments=Path("/proc/self/cmdline").read_text(),
+    )
+
+
+@_command
+def wait(as_json: bool, words: tuple[str, ...]) -> None:
+    """Say so in a file, wait for another one, and leave a third."""
+    folder = Path(words[0])
+    (folder / "pid").write_text(str(os.getpid()))
+    (folder / "begun").touch()
+    end = time.monotonic() + 60
+    while not (folder / "go").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    Output(as_json=True).warn("this took long")
+    (folder / "done").touch()
+    _say(waited=True)
+
+
+@_command
+def count(as_json: bool, words: tuple[str, ...]) -> None:
+    """Tell how far it is, far too often."""
+    with Output(as_json=True).progress("Counting") as tell:
+        for number in range(int(words[0])):
+            tell("", number + 1, int(words[0]))
+    _say(counted=int(words[0]))
+
+
+@_command
+def large(as_json: bool, words: tuple[str, ...]) -> None:
+    _say(text="x" * int(words[0]))
+
+
+@_command
+def die(as_json: bool, words: tuple[str, ...]) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@_command
+def babble(as_json: bool, words: tuple[str, ...]) -> None:
+    """What a library prints past Python, and JSON that is none."""
+    os.write(1, b"noise\n")
+    os.write(2, b"noise\n")
+    sys.stdout.write("no document\n")
+
+
+@_command
+def leave(as_json: bool, words: tuple[str, ...]) -> None:
+    """Something goes on that this command started."""
+    process = subprocess.Popen(["sleep", "60"])
+    _say(pid=process.pid)
+
+
+def _pause_at(step: str, folder: Path) -> None:
+    """A command that reaches a step says so in a file, and waits for another one."""
+
+    def hook(reached: Step) -> None:
+        if reached == step and not (folder / "begun").exists():
+            (folder / "pid").write_text(str(os.getpid()))
+            (folder / "begun").touch()
+            end = time.monotonic() + 60
+            while not (folder / "go").exists() and time.monotonic() < end:
+                time.sleep(0.01)
+
+    steps.hook = hook
+
+
+def main() -> None:
+    if "--pause-at" in sys.argv:
+        at = sys.argv.index("--pause-at")
+        _pause_at(sys.argv[at + 1], Path(sys.argv[at + 2]))
+    if "--broken" in sys.argv:
+        sys.exit("ModuleNotFoundError: No module named 'lost'")
+    preloading.load = lambda: None
+    if "--one" in sys.argv:
+        child.main()
+    else:
+        server.main()
+
+
+if __name__ == "__main__":
+    main()

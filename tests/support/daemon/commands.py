@@ -1,0 +1,32 @@
+"""Commands as scenarios give them: in a process of their own, or with what `sync` and `status` must agree on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from support.daemon.cli_client import Json, run
+
+PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+
+
+def command(*arguments: str | Path) -> tuple[int, Json]:
+    """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
+    ended = subprocess.run([*PROGRAM, *map(str, arguments), "--json"], capture_output=True, timeout=60, check=False)
+    return ended.returncode, json.loads(ended.stdout or b"{}")
+
+
+def synced(expect: int = 0) -> Json:
+    document: Json = run("sync", expect=expect)["agents"][0]
+    return document
+
+
+def standing() -> Json:
+    """The agent in `status`, after checking that `--check` says the same."""
+    document = run("status")
+    needs = document["state"] not in ("ok", "waiting", "paused") or bool(document["problems"])
+    run("status", "--check", expect=1 if needs else 0)
+    agent: Json = document["agents"][0]
+    return agent

@@ -1,0 +1,107 @@
+"""Machines of one user for tests: each with its own home, all with the same key, and second copies between them."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+from lifeboat_alf.state import State
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.progress import quietly
+from lifeboat_daemon.remotes import adopting, registry, restoring
+from lifeboat_daemon.remotes.acknowledged import Acknowledged, read
+from lifeboat_daemon.remotes.adopting import Adopted
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_daemon.restore import RestoreOptions
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_keys.user_key import UserKey
+from support.daemon.protected import Protected
+
+
+class Machine(Protected):
+    """A machine with an OpenClaw workspace in `folder`, captured and replicated on demand."""
+
+    def learn_words_of(self, other: Machine) -> None:
+        """Type the 24 words of another machine's key."""
+        key = UserKey.from_words(other.context.keys().user_key().words())
+        self.context.keys().install(key)
+        self.context.keys().ensure()
+
+    def add_remote(self, name: str, url: str, *, token: str | None = None, pin: str = "", sealed: bool = False) -> None:
+        context = self.context
+        config = RemoteConfig(name, url, pin=pin, sealed=sealed, added_at=context.now())
+        if token is not None:
+            registry.save_token(context, name, token)
+        with contextlib.closing(open_remote(context, config)) as remote:
+            registry.save(context, replace(config, id=remote.about().id))
+
+    def remote(self, name: str = "home") -> RemoteConfig:
+        return registry.find(self.context, name)
+
+    def push(self, name: str = "home") -> Outcome:
+        """Bring a second copy up to date, as a worker does."""
+        return replicate(self.context, self.known_agent, self.remote(name))
+
+    def capture_and_push(self, name: str = "home") -> Outcome:
+        self.capture()
+        return self.push(name)
+
+    def acknowledged(self, name: str = "home") -> Acknowledged:
+        with self.context.vault(self.agent.id) as vault:
+            return read(vault)[self.remote(name).id]
+
+    @property
+    def known_agent(self) -> Agent:
+        return agents.read(self.context, self.agent.id)
+
+    def adopt(self, name: str | None = None, *, take_over: str | None = None, accept_unsigned: bool = False) -> Adopted:
+        prepared = adopting.prepared(
+            self.context, self.known_agent, name, accept_unsigned=accept_unsigned, tell=quietly
+        )
+        with prepared as adoption:
+            return adopting.adopt(self.context, adoption, take_over=take_over)
+
+    def restore_from(self, text: str, to: Path, name: str = "home", **options: object) -> RestoreReport:
+        """A copy of what the remote has, in another folder. Changes nobody's role."""
+        from lifeboat_daemon.restore import run
+
+        chosen = RestoreOptions(**options)  # type: ignore[arg-type]
+        with restoring.opened_plan(self.context, name, text, to, chosen) as plan:
+            return run(self.context, plan)
+
+    def bring_back(
+        self, text: str, to: Path, name: str = "home", *, take_over: str | None = None, **options: object
+    ) -> RestoreReport:
+        """The agent lives here from now on."""
+        chosen = RestoreOptions(adopt=True, **options)  # type: ignore[arg-type]
+        arriving = restoring.arriving(self.context, name, text, to, chosen, quietly)
+        with arriving as (plan, source, staged):
+            report = restoring.arrive(self.context, plan, source, staged, take_over=take_over).report
+        self.agent = agents.read(self.context, report.agent)
+        self.workspace = to
+        return report
+
+    def entries_at(self, number: int | None = None) -> dict[str, bytes]:
+        """Every entry of a kept state with its bytes, and every record line."""
+        with self.context.vault(self.agent.id) as vault:
+            return contents(vault.state(number))
+
+
+def contents(state: State) -> dict[str, bytes]:
+    """Everything that a state holds, by path or record id."""
+    found = {entry.path: state.body(entry.path) for entry in state.entries()}
+    return found | {record.id: record.line for record in state.records()}
+
+
+def there(context: Context, config: RemoteConfig, agent_id: str, number: int | None = None) -> dict[str, bytes]:
+    """Everything that a remote gives as a state."""
+    from lifeboat_daemon.remotes import pulling
+
+    with contextlib.closing(open_remote(context, config)) as remote, pulling.state(remote, agent_id, number) as state:
+        return contents(state)

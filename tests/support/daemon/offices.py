@@ -1,0 +1,58 @@
+"""A pool of workers and a loop to use it in, for tests of the work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lifeboat_daemon.work.messages import Progress
+from lifeboat_daemon.work.pool import Workers
+from lifeboat_daemon.work.queue import Queue
+from support.daemon import work_program
+
+JsonObject = dict[str, Any]
+
+
+class Office:
+    """`workers` have the environment of the moment in which the office was opened. `told` is all progress."""
+
+    def __init__(self, command: Sequence[str], linger: float) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.workers = Workers(self.loop, command=command, linger=linger)
+        self.queue = Queue(self.workers)
+        self.told: list[Progress] = []
+        self.events: list[tuple[str, JsonObject]] = []
+        self.workers.on_event = lambda kind, fields: self.events.append((kind, fields))
+
+    def run(self, work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
+        """Run until it is done; not for ever."""
+        return self.loop.run_until_complete(asyncio.wait_for(work, seconds))
+
+    async def work(self, operation: str, agent: str | None = None, *, long: bool = False, **parameters: Any) -> Any:
+        return await self.workers.run(operation, agent, parameters, long=long, tell=self.told.append)
+
+    def do(self, operation: str, agent: str | None = None, **parameters: Any) -> JsonObject:
+        """Have an operation done, here and now."""
+        found: JsonObject = self.run(self.work(operation, agent, **parameters))
+        return found
+
+
+@contextmanager
+def office(*options: str, command: Sequence[str] | None = None, linger: float = 30.0) -> Iterator[Office]:
+    """An office with the workers of `work_program.py`, closed at the end."""
+    made = Office(command or work_program.command(*options), linger)
+    try:
+        yield made
+    finally:
+        made.run(made.workers.stop(10))
+        assert made.workers.pids == []
+        made.loop.close()
+
+
+async def seen(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.005)

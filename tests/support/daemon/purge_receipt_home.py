@@ -1,0 +1,146 @@
+"""A home in which one memory was purged, with its receipt: the vault here is done, an endpoint too, another waits."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf import ids, merkle, redactions
+from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import keep_out, receipts
+from lifeboat_daemon.purge.receipts import Here, PurgeReceipt, Unreachable
+from lifeboat_daemon.state_db import throw_away
+from lifeboat_endpoint.vault import Vault
+from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys import redacting
+from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_keys.receipts import Audit, Head, VaultReceipt
+from support.daemon.protected import Protected, SteadyClock
+
+Json = dict[str, Any]
+
+ENDPOINT, WAITING = "11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"
+WAITS_UNTIL = "2026-11-13T12:00:00.000Z"
+
+
+class Purged(Protected):
+    """`ada`, whose memory that holds `text` was purged, with the file that it came from cut."""
+
+    def __init__(self, folder: Path, text: bytes = b"red boat") -> None:
+        super().__init__(folder)
+        self._begin(text)
+
+    def _begin(self, text: bytes) -> None:
+        self.add(name="ada")
+        self.text = text
+        self.key = EndpointKey(b"e" * 32)
+        self.redaction = self.purge(text)
+        self.receipt = self.write_receipt(self.redaction)
+
+    def copied(self, folder: Path) -> Purged:
+        """The same home elsewhere, to be changed at will."""
+        shutil.copytree(self.folder, folder)
+        made = copy.copy(self)
+        made.folder, made.clock = folder, SteadyClock(self.clock.moment)
+        return made
+
+    def vault(self) -> Vault:
+        return self.context.vault(self.agent.id)
+
+    def purge(self, text: bytes) -> Redaction:
+        """Sign a redaction of every object that holds a text, and apply it here."""
+        context = self.context
+        with self.vault() as vault:
+            leaves = dict(_named(vault, text))
+            items = [item for item in vault.history() if item.leaf.digest in leaves and item.record_id is not None]
+            unsigned = Redaction(
+                ids.new(context.now()),
+                self.agent.id,
+                RECORDS,
+                "user_request",
+                context.now(),
+                self.agent.id,
+                tuple(sorted({str(item.record_id) for item in items})),
+                tuple(sorted({str(item.partition) for item in items})),
+                tuple(row.number for row in vault.sequences()),
+                leaves,
+            )
+            signed = redacting.sign(unsigned, context.keys().device)
+            self.clock.advance(seconds=2)
+            self.report = vault.redact(signed, decisions=keep_out.derive(context, vault, signed))
+        throw_away(context.home.state_file(self.agent.id))
+        return signed
+
+    def write_receipt(self, redaction: Redaction) -> PurgeReceipt:
+        """What the machine does when it is done: its own vault, an endpoint that is done, one that waits."""
+        context = self.context
+        self.clock.advance(seconds=2)
+        unreachable = (Unreachable("laptop-2", "it was off", "its copy of the agent"),)
+        receipts.begin(
+            context,
+            redaction,
+            context.now(),
+            here=Here(2, 0, True, None, None, {"objects": 40, "hits": 0}),
+            unreachable=unreachable,
+        )
+        with self.vault() as vault:
+            signed = receipts.home_receipt(context, vault, redaction, objects=self.report.objects)
+        own = {"name": signed.name, "kind": receipts.HOME, "state": receipts.DONE, "receipt": signed.to_json()}
+        receipts.note_vault(context, redaction.id, signed.vault_id, **own)
+        theirs = vault_receipts.sign_with_endpoint(self.of_endpoint(redaction), self.key).to_json()
+        done = {"name": "home", "kind": "endpoint", "state": receipts.DONE, "receipt": theirs}
+        receipts.note_vault(context, redaction.id, ENDPOINT, **done)
+        waits = {"name": "office", "kind": "endpoint", "state": receipts.WAITING, "applies_at": WAITS_UNTIL}
+        made = receipts.note_vault(context, redaction.id, WAITING, **waits)
+        assert made is not None
+        return made
+
+    def of_endpoint(self, redaction: Redaction, **changes: Any) -> VaultReceipt:
+        """What the endpoint `home` says, not signed yet."""
+        fields: Json = {
+            "vault_id": ENDPOINT,
+            "kind": "endpoint",
+            "name": "home",
+            "agent_id": self.agent.id,
+            "redaction_id": redaction.id,
+            "redaction_digest": redaction.digest.hex(),
+            "applied": 1,
+            "leaves": len(redaction.leaves),
+            "objects": 3,
+            "remaining": 0,
+            "completed_at": self.context.now(),
+            "head": Head(0, "cd" * 32),
+            "audit": Audit(9, "ef" * 32),
+        }
+        return VaultReceipt(**(fields | changes))
+
+    def document(self) -> Json:
+        """The receipt as JSON, to be changed at will."""
+        return copy.deepcopy(self.receipt.to_json())
+
+    def sign_again(self, document: Json) -> Json:
+        """What somebody can do who has this machine's device key, or a program that is wrong."""
+        statement = {name: value for name, value in document.items() if name != "signature"}
+        return {**statement, "signature": vault_receipts.sign_purge(statement, self.context.keys().device)}
+
+
+def wrong(context: Context | None, document: Any) -> list[str]:
+    """What is wrong with a receipt."""
+    found = receipts.verify(context, document)
+    return [f"{each.subject}: {each.message}" for each in found if each.level is receipts.Level.WRONG]
+
+
+def _named(vault: Vault, text: bytes) -> Iterable[tuple[bytes, Replacement | None]]:
+    for item in vault.history():
+        body = vault.read_object(item.object)
+        if text not in body or not item.leaf.salt:
+            continue
+        if item.record_id is not None:
+            yield item.leaf.digest, None
+        else:
+            assert merkle.leaf_holds(item.leaf, body)
+            yield item.leaf.digest, redactions.replacement_of(body, [Edit(body.index(text), len(text))])

@@ -1,0 +1,215 @@
+"""An agent that is replicated through faults, and what has to hold after each: every kind of second copy, with a way
+that goes wrong and one that does not."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_alf.purging import Wanted
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import doing, receipts
+from lifeboat_daemon.purge.request import Request
+from lifeboat_daemon.remotes import acknowledged, opening, replicating
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.remote.contract import About
+from lifeboat_endpoint.remote.in_process import InProcess
+from support.daemon.faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
+from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
+from support.daemon.machines import Machine
+from support.endpoint.endpoint_servers import RunningEndpoint
+
+SECRET = "sk-example-orchard-not-a-real-key"
+PHRASE = "the tide of the orchard came"
+OPENCLAW = f'{{ models: {{ providers: {{ orchard: {{ apiKey: "{SECRET}" }} }} }} }}\n'
+HONEST = frozenset(("ok", "waiting"))
+SEEN = frozenset(("remote_forgot", "remote_damaged", "foreign", "cloned"))
+"""What may be said of an endpoint that tells of another head than it has."""
+
+Begin = Callable[[Plan], None]
+
+
+class Replicated:
+    """An agent on a machine with a second copy, or more. `straight` is the way around the faults by the copy's name,
+    `begin` lets go wrong what a plan says, `called` are the calls since."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.straight: dict[str, RemoteConfig] = {}
+        self.faulty: dict[str, Any] = {}
+
+    def begin(self, plan: Plan = no_fault, name: str = "home") -> None:
+        self.faulty[name].begin(plan)
+
+    def called(self, name: str = "home") -> list[Any]:
+        return list(self.faulty[name].called)
+
+    def capture(self, number: int) -> None:
+        """Something new of every kind: a note, a large file, a secret that is cut out of both."""
+        text = f"# Note {number}\n\nHere {PHRASE} {number} times. The key is {SECRET}.\n"
+        self.machine.write(f"memory/note-{number % 7}.md", text)
+        self.machine.write("film.bin", number.to_bytes(4) + random.Random(number).randbytes(40_000))
+        self.machine.capture()
+
+    def purge(self, number: int) -> str:
+        """What a capture learned is to be gone; the id of the purge. The second copies are not told yet."""
+        wanted = Request(wanted=Wanted(texts=(f"Here {PHRASE} {number} times.",)), workspace=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(doing, "_told", lambda *_: [])
+            found, _ = doing.look(self.machine.context, self.machine.known_agent, wanted)
+            return doing.purge(self.machine.context, self.machine.known_agent, wanted, found, {}).receipt
+
+    def is_told(self, redaction: str, name: str = "home") -> bool:
+        """Whether a second copy holds a purge, and what it signed of it is here, or when it is done."""
+        context, config = self.machine.context, self.straight[name]
+        with contextlib.closing(open_remote(context, config)) as remote:
+            listed = {each["id"] for each in remote.redactions(self.machine.agent.id)}
+        note = receipts.find(context, redaction).vault(config.id)
+        return redaction in listed and note is not None and note.state in (receipts.DONE, receipts.WAITING)
+
+    def expect_all(self, name: str = "home") -> None:
+        """The next replication makes every call that there is: keys, signatures and the reading back, too."""
+        with self.machine.context.vault(self.machine.agent.id) as vault:
+            remote = self.straight[name].id
+            if remote in acknowledged.read(vault):
+                acknowledged.note(vault, remote, keys="", signed_for="before", verified_at=None)
+
+    def push(self, plan: Plan = no_fault, name: str = "home") -> Outcome:
+        """Replicate while things go wrong, and hold what is said of it against what is."""
+        self.begin(plan, name)
+        try:
+            outcome = self.machine.push(name)
+        finally:
+            self.begin(no_fault, name)
+        an_outcome_is_honest(self.machine.context, self.machine.known_agent, self.straight[name], outcome)
+        return outcome
+
+    def through(self, fault: Fault, plan: Plan, name: str = "home") -> Outcome:
+        """A replication with a fault, and one without: it is no error, and mended by the next one."""
+        outcome = self.push(plan, name)
+        assert outcome.state in HONEST or (fault.kind in MADE_UP and outcome.code in SEEN), outcome
+        self.holds(name, newest=1)
+        mended = self.push(name=name)
+        assert mended.state == "ok", (outcome, mended)
+        self.holds(name, newest=2)
+        return outcome
+
+    def holds(self, name: str = "home", *, newest: int | None = None) -> None:
+        what_a_remote_lists_restores(self.machine.context, self.machine.known_agent, self.straight[name], newest=newest)
+
+
+def machine_in(folder: Path) -> Machine:
+    """With a first state that has an artifact and credentials."""
+    made = Machine(folder, config=OPENCLAW)
+    made.write("film.bin", random.Random(0).randbytes(40_000))
+    made.add(name="ada")
+    return made
+
+
+# Second copies ----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def behind_a_proxy(
+    agent: Replicated, running: RunningEndpoint, name: str = "home", *, sealed: bool = False
+) -> Iterator[None]:
+    """An endpoint over HTTP, whose wire goes wrong."""
+    with proxy(running.url) as before:
+        agent.machine.add_remote(name, before.address, token=running.token, sealed=sealed)
+        agent.straight[name] = replace(agent.machine.remote(name), url=running.url)
+        agent.faulty[name] = before
+        yield
+        for data in before.wire:
+            assert SECRET.encode() not in data
+            assert not sealed or PHRASE.encode() not in data
+    an_endpoint_is_whole(running.data)
+    nothing_shows(running.data)
+
+
+@contextlib.contextmanager
+def in_a_folder(
+    agent: Replicated, folder: Path, patch: pytest.MonkeyPatch, name: str = "home", *, sealed: bool = True
+) -> Iterator[None]:
+    """A sealed log, whose folder goes wrong: every operation on a file."""
+    folder.mkdir()
+    agent.machine.add_remote(name, folder.as_uri(), sealed=sealed)
+    agent.straight[name] = agent.machine.remote(name)
+    _around(agent, name, patch, lambda remote, faulty: _around_files(remote, faulty))
+    yield
+    if sealed:
+        nothing_shows(folder)
+
+
+@contextlib.contextmanager
+def in_this_process(agent: Replicated, folder: Path, patch: pytest.MonkeyPatch, name: str = "home") -> Iterator[None]:
+    """An endpoint without a transport: every method goes wrong."""
+    key = folder.with_name(f"{folder.name}.key")
+    with Endpoint.create(folder, key_source=f"file:{key}") as made:
+        tenant = made.add_tenant("home").id
+        usual = opening.kind_of
+
+        class Kind:
+            def open(self, context: Context, config: RemoteConfig, token: str | None) -> Any:
+                opened = Endpoint.open(folder)
+                return InProcess(opened.space(tenant), About(made.id, "in process", "0", False))
+
+        patch.setattr(opening, "kind_of", lambda url: Kind() if url == folder.as_uri() else usual(url))
+        agent.machine.add_remote(name, folder.as_uri())
+        agent.straight[name] = agent.machine.remote(name)
+        _around(agent, name, patch, lambda remote, faulty: faulty.around(remote))
+        yield
+    an_endpoint_is_whole(folder)
+    nothing_shows(folder)
+
+
+def _around(agent: Replicated, name: str, patch: pytest.MonkeyPatch, wrap: Callable[[Any, Faulty], Any]) -> None:
+    """Whoever replicates to `name` gets what goes wrong."""
+    faulty = agent.faulty[name] = Faulty(None)
+    usual = replicating.open_remote
+
+    def opened(context: Context, config: RemoteConfig) -> Any:
+        remote = usual(context, config)
+        return wrap(remote, faulty) if config.name == name else remote
+
+    patch.setattr(replicating, "open_remote", opened)
+
+
+def _around_files(log: Any, faulty: Faulty) -> Any:
+    around = faulty.around(log._files)
+    for part in (log, log._heads, log._inside, log._rewriting, log._shelf):
+        part._files = around
+    return log
+
+
+def in_parts(patch: pytest.MonkeyPatch, size: int = 10_000) -> None:
+    """Bundles of more than `size` bytes come in parts of so many."""
+    usual = EndpointRemote._limit
+
+    def limit(remote: EndpointRemote, name: str, otherwise: int) -> int:
+        return size if name in ("direct_bytes", "part_bytes") else usual(remote, name, otherwise)
+
+    patch.setattr(EndpointRemote, "_limit", limit)
+
+
+def nothing_shows(folder: Path) -> None:
+    """I2, and more than that: what lies there is encrypted."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            data = path.read_bytes()
+            assert SECRET.encode() not in data and PHRASE.encode() not in data, path
+
+
+def read_back(context: Context, config: RemoteConfig, agent_id: str) -> list[int]:
+    """The numbers that a remote lists."""
+    with contextlib.closing(open_remote(context, config)) as remote:
+        return [row.number for row in remote.sequences(agent_id)]

@@ -1,0 +1,303 @@
+"""A real daemon in a process of its own, for tests: started, asked, killed at a named step, stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.clock import SystemClock
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.steps import Step
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.control.client import Client
+from lifeboat_daemon.errors import ServiceError
+from support.keys import keyring_fakes
+from support.killing import ending_at
+from support.paths import TESTS
+
+Json = dict[str, Any]
+PATIENCE = 30.0
+"""Seconds: nothing in these tests takes as long, and no test depends on how long it takes."""
+
+
+def until(condition: Callable[[], Any], what: str = "", seconds: float = PATIENCE) -> Any:
+    """Wait until a condition holds; what it returned. Fails, saying `what` was waited for, when it never does."""
+    deadline = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} seconds for {what or condition}"
+        time.sleep(0.02)
+
+
+class Daemon:
+    """The daemon of a context's home. `daemon_dies` and `worker_dies` name a step, and its how-manieth time, at which
+    that process ends as by kill -9; `lists_modules` is a file for the names of what the daemon has loaded; `keyring` is
+    the one that workers ask; `tick` (seconds) is the pause between looks at what no event tells of, be it the key, be
+    it what is not watched; `before` is a command that runs the daemon."""
+
+    def __init__(
+        self,
+        context: Context,
+        *,
+        daemon_dies: tuple[Step, int] | None = None,
+        worker_dies: tuple[Step, int] | None = None,
+        lists_modules: Path | None = None,
+        skew: Skew | None = None,
+        keyring: Keyring | None = None,
+        tick: float | None = None,
+        before: Sequence[str] = (),
+    ) -> None:
+        self.context = context
+        self._keyring = keyring
+        self._tick = tick
+        self._before = list(before)
+        self._listing = None if lists_modules is None else str(lists_modules)
+        self._skew = None if skew is None else str(skew.path)
+        self._dies = daemon_dies
+        self._worker_dies = worker_dies
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *options: str, answering: bool = True) -> Daemon:
+        """Start it, and wait until it answers."""
+        dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
+        given = (dies, worker_dies, self._listing, self._skew, list(options))
+        keyring = None if self._keyring is None else self._keyring.plain
+        options_text = f"keyring={keyring!r}, tick={self._tick!r}"
+        program = f"from support.daemon.serving import be_daemon; be_daemon(*{given!r}, {options_text})"
+        environment = {**os.environ, **self.context.environment, "PYTHONPATH": str(TESTS)}
+        output = self.context.home.folder.parent / "daemon.out"
+        with output.open("ab") as out:
+            self.process = subprocess.Popen(
+                [*self._before, sys.executable, "-c", program],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+        if answering:
+            until(self.answers, f"the daemon to answer: {output.read_text()[-2000:]}")
+        return self
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def answers(self) -> bool:
+        """Whether it can be talked to."""
+        assert self.process is None or self.process.poll() is None, "the daemon has ended"
+        with contextlib.suppress(ServiceError), self.client():
+            return True
+        return False
+
+    def client(self) -> Client:
+        return Client.connect(self.context.home, SystemFiles(), timeout=5.0)
+
+    def ask(self, method: str, **parameters: object) -> Json:
+        with self.client() as client:
+            return client.call(method, **parameters)
+
+    def agent(self) -> Json:
+        """How the first agent stands."""
+        found: Json = self.ask("status")["agents"][0]
+        return found
+
+    def is_settled(self) -> bool:
+        """Whether nothing runs, nothing waits, and every agent is watched."""
+        found = self.ask("daemon")
+        return not found["jobs"] and all(one["watches"] for one in found["agents"])
+
+    def stop(self) -> int:
+        """Stop it as a service manager does; its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+    def kill(self) -> None:
+        """End it and its workers as a power cut would."""
+        if self.process is not None:
+            children = _children(self.process.pid)
+            self.process.kill()
+            self.process.wait(PATIENCE)
+            for child in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; its exit status."""
+        assert self.process is not None
+        return self.process.wait(PATIENCE)
+
+
+@contextlib.contextmanager
+def serving(context: Context, *options: str) -> Iterator[Daemon]:
+    """A daemon that is ended afterwards, whatever happened."""
+    daemon = Daemon(context)
+    try:
+        yield daemon.start(*options)
+    finally:
+        daemon.kill()
+
+
+@contextlib.contextmanager
+def settled(context: Context, **how: Any) -> Iterator[Daemon]:
+    """A daemon (see `Daemon` for `how`) whose first look has ended; it is ended afterwards, whatever happened."""
+    daemon = Daemon(context, **how)
+    try:
+        daemon.start()
+        until(daemon.is_settled, "the first look to end")
+        yield daemon
+    finally:
+        daemon.kill()
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except FileNotFoundError:
+        return []
+
+
+def _plain(dies: tuple[Step, int] | None) -> tuple[str, int] | None:
+    return None if dies is None else (dies[0].value, dies[1])
+
+
+# In the daemon's own process ----------------------------------------------------------------------------------------
+
+
+def be_daemon(
+    dies: tuple[str, int] | None,
+    worker_dies: tuple[str, int] | None,
+    listing: str | None,
+    skew: str | None,
+    options: list[str],
+    *,
+    keyring: tuple[str, str, float] | None = None,
+    tick: float | None = None,
+) -> None:
+    """Be a daemon that may end at a step, write down what it has loaded when work was done, have clocks that go wrong,
+    or look around more often. Called in a process of its own."""
+    from lifeboat_daemon.service.main import main
+
+    if dies is not None:
+        steps.hook = ending_at(Step(dies[0]), dies[1])
+    if listing is not None:
+        steps.hook = lambda step: _list_modules(listing) if step is Step.DAEMON_ANSWERED else None
+    command = None
+    if worker_dies is not None:
+        command = [sys.executable, "-c", f"from support.daemon.serving import be_worker; be_worker({worker_dies!r})"]
+    if skew is not None:
+        from lifeboat_daemon.service import service
+
+        service.TICK = 0.2
+        Skew(Path(skew)).apply()
+        command = [sys.executable, "-c", f"from support.daemon.serving import be_worker; be_worker(None, {skew!r})"]
+    if keyring is not None:
+        command = [
+            sys.executable,
+            "-c",
+            f"from support.daemon.serving import be_worker; be_worker(None, keyring={keyring!r})",
+        ]
+    if tick is not None:
+        _look_around_every(tick)
+    sys.exit(main(options, worker_command=command))
+
+
+def _look_around_every(seconds: float) -> None:
+    from lifeboat_daemon.service import key_looks, service
+    from lifeboat_daemon.watch.watcher import Watcher
+
+    service.TICK = key_looks.SOONEST = key_looks.LATEST = seconds
+    defaults = Watcher.__init__.__kwdefaults__
+    assert defaults is not None
+    defaults["poll_every"] = seconds
+
+
+def _list_modules(listing: str) -> None:
+    Path(listing).write_text("\n".join(sorted(sys.modules)))
+
+
+def be_worker(
+    dies: tuple[str, int] | None, skew: str | None = None, *, keyring: tuple[str, str, float] | None = None
+) -> None:
+    """Be a worker that ends at a step, has clocks that go wrong, or another keyring. Called in a process of its own."""
+    from lifeboat_daemon.work.worker import main
+
+    if dies is not None:
+        steps.hook = ending_at(Step(dies[0]), dies[1])
+    if skew is not None:
+        Skew(Path(skew)).apply()
+    if keyring is not None:
+        Keyring(Path(keyring[0]), Path(keyring[1]), keyring[2]).apply()
+    main()
+
+
+class Keyring:
+    """An OS keyring that behaves as a file says each time that it is asked (see `keyring_fakes`), and is waited for so
+    many `seconds`."""
+
+    def __init__(self, items: Path, behaviour: Path, seconds: float) -> None:
+        self.items = items
+        self.behaviour = behaviour
+        self.seconds = seconds
+
+    @property
+    def plain(self) -> tuple[str, str, float]:
+        return str(self.items), str(self.behaviour), self.seconds
+
+    def becomes(self, behaviour: str) -> None:
+        """From the next question on."""
+        aside = self.behaviour.with_name(f"{self.behaviour.name}.tmp")
+        aside.write_text(behaviour)
+        aside.replace(self.behaviour)
+
+    def apply(self) -> None:
+        """Let this process have this keyring."""
+        from lifeboat_keys.stores import keyring
+
+        keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
+        keyring.SECONDS = self.seconds
+
+
+class Skew:
+    """Clocks that go wrong in every process that has this file: `jumped` seconds of the wall clock, `slept` seconds in
+    which the machine slept."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def set(self, *, jumped: float = 0.0, slept: float = 0.0) -> None:
+        """From now on, against the real clocks."""
+        aside = self.path.with_name(f"{self.path.name}.tmp")
+        aside.write_text(f"{jumped} {slept}")
+        aside.replace(self.path)
+
+    def _read(self) -> tuple[float, float]:
+        if not self.path.exists():
+            return 0.0, 0.0
+        jumped, slept = self.path.read_text().split()
+        return float(jumped), float(slept)
+
+    def now(self) -> datetime:
+        jumped, slept = self._read()
+        return datetime.now(UTC) + timedelta(seconds=jumped + slept)
+
+    def since_boot(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) + self._read()[1]
+
+    def apply(self) -> None:
+        """Let this process have these clocks."""
+        SystemClock.now = lambda _: self.now()  # type: ignore[method-assign]
+        SystemClock.since_boot = lambda _: self.since_boot()  # type: ignore[method-assign]

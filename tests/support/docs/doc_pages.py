@@ -1,0 +1,218 @@
+"""The pages of the documentation that follow from the code: commands, errors, screens, formats, the example of an
+adapter.
+
+    PYTHONPATH=tests python -m support.docs.doc_pages      writes them anew in docs/ (`make docs`)
+
+A test compares what is written with what would be written.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+import re
+from collections.abc import Iterator
+from functools import cache
+from types import ModuleType
+
+import click
+
+from lifeboat_adapters.interchange import registry as formats
+from lifeboat_adapters.interchange.contract import MappingTable
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.cli import examples, tui
+from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
+from lifeboat_tui.screens import places
+from lifeboat_tui.screens.base import LifeboatScreen
+from lifeboat_tui.screens.places import OF_AN_AGENT
+from support.paths import ROOT
+
+DOCS = ROOT / "docs"
+PACKAGES = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
+
+_COMMANDS = """# Commands
+
+<!-- Written by `make docs` from the commands themselves. -->
+
+`AGENT` is an agent's name, its id, the beginning of its id (8 characters or more), or its workspace. `--json` gives one
+JSON document on standard output, described in [JSON output](json.md); without it the text is for people and may change.
+Progress, notes and warnings go to standard error.
+
+| exit status | meaning |
+|---|---|
+| `0` | done |
+| `1` | failed, or, where a command checks something, not as it should be |
+| `2` | the command was not understood |
+| `3` | refused by a guard: nothing was done |
+| `130` | stopped by Ctrl-C, or by a no to a question |
+
+Without a command, `lifeboat` opens [the dashboard](dashboard.md) on a terminal, and shows the status elsewhere.
+"""
+
+_ERRORS = """# Errors
+
+<!-- Written by `make docs` from the error classes themselves. -->
+
+An error says what happened, where and why, and which command helps. With `--json` it is
+`{"error": {"code", "title", "message", "fix", "retryable"}}` on standard output. Codes are stable; texts may change.
+"Again" says that the same command may work later without any change.
+
+| code | exit | what happened | meaning | what helps | again |
+|---|---|---|---|---|---|
+"""
+
+
+_SCREENS = "<!-- From here on written by `make docs` from the screens themselves. -->"
+_FORMATS = "<!-- From here on written by `make docs` from the formats themselves. -->"
+_EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_runtime.py. -->"
+
+
+@cache
+def commands() -> dict[str, click.Command]:
+    """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
+    from lifeboat_daemon.cli.program import program
+
+    return {words.removeprefix("lifeboat "): command for words, command in examples.typed("lifeboat", program)}
+
+
+def commands_page() -> str:
+    """docs/commands.md."""
+    parts = [_COMMANDS]
+    for words, command in commands().items():
+        parts.append(_command_section(words, command))
+    return "\n".join(parts)
+
+
+def _command_section(words: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=f"lifeboat {words}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    lines = [f"## `lifeboat {words}`", "", f"`lifeboat {words} {usage}`".replace(" `", "`"), ""]
+    lines += [_prose(command.help or ""), ""]
+    options = [item for item in command.params if isinstance(item, click.Option) and not item.hidden]
+    options = [item for item in options if item.opts != ["--json"]]
+    if options:
+        lines += ["| option | what it does |", "|---|---|"]
+        lines += [_option_row(item, context) for item in options]
+        lines.append("")
+    shown = examples.listed(command.epilog)
+    if shown:
+        lines += ["```console", *(f"$ {example}" for example in shown), "```", ""]
+    return "\n".join(lines)
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"\s*\n\s*\n\s*", "\n\n", re.sub(r"(?<!\n)\n(?!\n)\s*", " ", text.replace("\b", "").strip()))
+
+
+def _option_row(option: click.Option, context: click.Context) -> str:
+    record = option.get_help_record(context)
+    names, text = record if record is not None else (", ".join(option.opts), option.help or "")
+    return "| `{}` | {} |".format(names.replace("|", "\\|"), text.replace("|", "\\|"))
+
+
+def modules() -> Iterator[ModuleType]:
+    """Every module of the headless packages."""
+    for name in PACKAGES:
+        package = importlib.import_module(name)
+        for found in pkgutil.walk_packages(package.__path__, f"{name}."):
+            if not found.name.endswith("__main__"):
+                yield importlib.import_module(found.name)
+
+
+@cache
+def errors() -> tuple[type[LifeboatError], ...]:
+    """Every error class of the project, a parent before its children."""
+    list(modules())
+    found: list[type[LifeboatError]] = [LifeboatError]
+    for cls in found:
+        found += [child for child in cls.__subclasses__() if child.__module__.split(".")[0] in PACKAGES]
+    return tuple(dict.fromkeys(found))
+
+
+def errors_page() -> str:
+    """docs/errors.md. Classes that share a code share a row."""
+    rows: dict[str, str] = {
+        "usage": "| `usage` | 2 | The command was not understood |  | `lifeboat COMMAND --help` |  |"
+    }
+    for cls in errors():
+        again = "yes" if cls.retryable else ""
+        advice = f"`{cls.fix}`" if cls.fix and cls.fix.startswith("lifeboat") else cls.fix or ""
+        row = f"| `{cls.code}` | {cls.exit_status} | {cls.title} | {_meaning(cls)} | {advice} | {again} |"
+        rows.setdefault(cls.code, row)
+    return _ERRORS + "\n".join(rows[code] for code in sorted(rows)) + "\n"
+
+
+def _meaning(cls: type[LifeboatError]) -> str:
+    """What the tree on top of its module says of a class, else the first sentence of its own documentation."""
+    tree = importlib.import_module(cls.__module__).__doc__ or ""
+    found = re.search(rf"(?:\+-- |^){cls.__name__}[ ]{{2,}}(.+)", tree, flags=re.MULTILINE)
+    if found:
+        return found[1].strip()
+    own = cls.__dict__.get("__doc__") or ""
+    return re.sub(r"\s+", " ", own).split(". ")[0].strip().rstrip(".")
+
+
+def adapters_page() -> str:
+    """The page with the example as the tests run it."""
+    page = (DOCS / "adapters.md").read_text()
+    before, after = page.split(_EXAMPLE, 1)
+    code = (ROOT / "tests" / "support" / "adapters" / "notebook_runtime.py").read_text()
+    return f"{before}{_EXAMPLE}\n\n```python\n{code}```{after.split('```', 2)[2]}"
+
+
+def dashboard_page() -> str:
+    """docs/dashboard.md: what a person wrote, then every screen with its keys."""
+    written = (DOCS / "dashboard.md").read_text().split(_SCREENS)[0]
+    parts = [f"{written}{_SCREENS}", "## On every screen", _act_table((*EVERYWHERE, *PLACES))]
+    for name in places.PLACES:
+        parts += _screen_section(name, places.kind(name))
+    return "\n\n".join(parts) + "\n"
+
+
+def interchange_page() -> str:
+    """docs/interchange.md: what a person wrote, then the tables that each format applies."""
+    written = (DOCS / "interchange.md").read_text().split(_FORMATS)[0]
+    parts = [f"{written}{_FORMATS}", "## What becomes of what"]
+    for name in formats.names():
+        chosen = formats.named(name)
+        for table in chosen.mappings():
+            title = table.title.removeprefix(f"{chosen.title}: ")
+            parts += [f"### {chosen.title}: {title}", _mapping_table(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _mapping_table(table: MappingTable) -> str:
+    rows = [f"| {_cell(row.theirs)} | {_cell(row.ours)} | {_cell(row.note)} |" for row in table.rows]
+    return "\n".join(["| there | in the Agent Life Format | |", "|---|---|---|", *rows])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _screen_section(name: str, screen: type[LifeboatScreen]) -> list[str]:
+    twin = " ".join(("lifeboat", *tui.TWINS[name]))
+    return [
+        f"## {screen.NAME}",
+        _prose(screen.HELP),
+        f"`lifeboat tui {name}{' AGENT' if name in OF_AN_AGENT else ''}`; its twin is `{twin}`.",
+        _act_table(screen.ACTS),
+    ]
+
+
+def _act_table(acts: tuple[Act, ...]) -> str:
+    rows = [f"| `{act.key_text}` | {act.label} | {act.help} |" for act in acts]
+    return "\n".join(["| key | | what it does |", "|---|---|---|", *rows])
+
+
+def main() -> None:
+    (DOCS / "dashboard.md").write_text(dashboard_page())
+    (DOCS / "adapters.md").write_text(adapters_page())
+    (DOCS / "interchange.md").write_text(interchange_page())
+    (DOCS / "commands.md").write_text(commands_page())
+    (DOCS / "errors.md").write_text(errors_page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""Requests made from an endpoint's OpenAPI document, right and wrong ones, sent to its application; what is answered is
+held against the document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+from schemathesis import GenerationMode
+from schemathesis.checks import (
+    not_a_server_error,
+    status_code_conformance,
+)
+from schemathesis.openapi import from_dict
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+)
+
+from support.endpoint.served_apps import ServedApp
+
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+"""Also what is wrong may only be answered with what the document says."""
+_DESTROYS = ("delete_token",)
+
+
+def operations(served: ServedApp) -> list[Any]:
+    """Everything that the document describes, but what would end the test's own token."""
+    schema = from_dict(served.document)
+    found = [each.ok() for each in schema.get_all_operations()]
+    return [each for each in found if each.definition.raw.get("operationId") not in _DESTROYS]
+
+
+def try_out(served: ServedApp, client: httpx.Client, operation: Any, known: dict[str, str], *, examples: int) -> None:
+    """Send requests of an operation. `known` are parameters of paths that name something that is there; every second
+    request has them. Raises AssertionError for the first answer that is not as described."""
+
+    @seed(20261120)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.data())
+    def one(data: st.DataObject) -> None:
+        mode = data.draw(st.sampled_from([GenerationMode.POSITIVE, GenerationMode.NEGATIVE]))
+        case = data.draw(operation.as_strategy(generation_mode=mode))
+        if data.draw(st.booleans()):
+            case.path_parameters = {**(case.path_parameters or {}), **_of_path(operation.path, known)}
+        case.validate_response(_sent(client, case), checks=CHECKS)
+
+    one()
+
+
+def _of_path(path: str, known: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in known.items() if f"{{{name}}}" in path}
+
+
+def _sent(client: httpx.Client, case: Any) -> httpx.Response:
+    """Without the headers that say who asks: the client shows its token."""
+    kwargs = case.as_transport_kwargs(base_url=str(client.base_url))
+    given_headers = dict(kwargs["headers"]).items()
+    headers = {name: value.encode() for name, value in given_headers if name.lower() != "authorization"}
+    body = {"json": kwargs["json"]} if "json" in kwargs else {"content": _bytes(kwargs.get("data"))}
+    return client.request(
+        kwargs["method"], kwargs["url"], params=kwargs.get("params"), headers=headers, follow_redirects=False, **body
+    )
+
+
+def _bytes(data: Any) -> bytes | None:
+    return data.encode() if isinstance(data, str) else data
+
+
+__all__ = ["operations", "try_out"]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> ServedApp:
+    return ServedApp(tmp_path_factory.mktemp("served"), failure_burst=1e9, token_burst=1e9)
+
+
+@pytest.fixture(scope="module")
+def client(served: ServedApp) -> Iterator[httpx.Client]:
+    with served.running() as found:
+        yield found

@@ -1,0 +1,190 @@
+"""A real endpoint in processes of its own, for tests: started, asked, killed, started again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import multiprocessing
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+
+from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.steps import Step
+from lifeboat_endpoint.remote.join import Join, line
+from support.killing import ending_at
+from support.paths import TESTS
+
+Json = dict[str, Any]
+PATIENCE = 30.0
+"""Seconds: nothing here takes as long, and no test depends on how long it takes."""
+
+
+class Process:
+    """A command of `lifeboat` in a process of its own, which may have others below it."""
+
+    patience = PATIENCE
+    """Seconds until it has to have ended."""
+    process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> int:
+        """Stop it as a service manager does; its exit status."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Wait until it ends by itself; its exit status."""
+        assert self.process is not None
+        ended = self.process.wait(self.patience)
+        self._close()
+        return ended
+
+    def kill(self) -> None:
+        """End all of its processes as a power cut would."""
+        if self.process is None:
+            return
+        for each in _family(self.process.pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
+        self.process.wait(self.patience)
+        self._close()
+
+    def _close(self) -> None:
+        if self.process is not None and self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+class RunningEndpoint(Process):
+    """An endpoint on a free port of this machine with a tenant `home`. `token` may push and pull (the one that the
+    first start made), `pin` is "" with `plain`. It keeps its port and its data when it is started again."""
+
+    def __init__(self, data: Path, *, plain: bool, workers: int, options: Sequence[str]) -> None:
+        self.data = data
+        self.url = ""
+        self.pin = ""
+        self.token = ""
+        self._plain = plain
+        self._options = ["--workers", str(workers), *options]
+        self._port = 0
+
+    @property
+    def join(self) -> str:
+        """The join line of `token`."""
+        return line(Join(self.url, self.token, self.pin))
+
+    @property
+    def ca(self) -> Path:
+        """The endpoint's own authority, as `httpx.Client(verify=ssl.create_default_context(cafile=...))` takes it."""
+        return self.data / "tls" / "ca.pem"
+
+    @property
+    def log(self) -> str:
+        """All that it ever wrote on standard error."""
+        return self._log.read_text()
+
+    @property
+    def _log(self) -> Path:
+        return self.data.parent / f"{self.data.name}.err"
+
+    def start(self, *, dies: tuple[Step, int] | None = None) -> Json:
+        """Start it, and wait until it answers; what it said. With `dies`, the process that reaches the step for the
+        nth time (from 1) ends there as by kill -9, and the endpoint with it."""
+        given = ["endpoint", "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data), "--json"]
+        given += [*(["--plain-http"] if self._plain else []), *self._options]
+        plain_dies = None if dies is None else (dies[0].value, dies[1])
+        program = f"from support.endpoint.endpoint_servers import be_endpoint; be_endpoint({given!r}, {plain_dies!r})"
+        with self._log.open("ab") as err:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                env={**os.environ, "PYTHONPATH": str(TESTS), "XDG_CONFIG_HOME": str(self.data.parent / "config")},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=err,
+                start_new_session=True,
+            )
+        assert self.process.stdout is not None
+        told = self.process.stdout.readline()
+        assert told, f"the endpoint did not start: {self.log[-2000:]}"
+        found: Json = json.loads(told)
+        assert "url" in found, f"the endpoint did not start: {found}"
+        self.url, self.pin = found["url"], found["pin"] or ""
+        self.token = self.token or found["token"]
+        self._port = httpx.URL(self.url).port or self._port
+        return found
+
+    def client(self, token: str | None = None, **options: Any) -> httpx.Client:
+        """A client that trusts the endpoint and shows a token, its first one unless given; "" for none."""
+        shown = self.token if token is None else token
+        headers = {"Authorization": f"Bearer {shown}"} if shown else {}
+        verify: Any = True if self._plain else _trusting(self.ca)
+        return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=PATIENCE, **options)
+
+    def restart(self, *, dies: tuple[Step, int] | None = None) -> Json:
+        """End it, however it stands, and start it again on the same port."""
+        self.kill()
+        return self.start(dies=dies)
+
+
+@contextlib.contextmanager
+def running_endpoint(
+    folder: Path,
+    plain: bool = False,
+    workers: int = 1,
+    *,
+    options: Sequence[str] = (),
+    dies: tuple[Step, int] | None = None,
+) -> Iterator[RunningEndpoint]:
+    """An endpoint whose data lies in `folder`/endpoint; it is ended afterwards, whatever happened. `options` are more
+    of `lifeboat endpoint serve`. With TLS and an own authority, or `plain` HTTP."""
+    folder.mkdir(parents=True, exist_ok=True)
+    endpoint = RunningEndpoint(folder / "endpoint", plain=plain, workers=workers, options=options)
+    try:
+        endpoint.start(dies=dies)
+        yield endpoint
+    finally:
+        endpoint.kill()
+
+
+def _trusting(ca: Path) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=str(ca))
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    try:
+        first = psutil.Process(pid)
+        return [*first.children(recursive=True), first]
+    except psutil.NoSuchProcess:
+        return []
+
+
+# In the endpoint's own process ----------------------------------------------------------------------------------------
+
+
+def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
+    """Be the command, which may end at a step. Its workers are forks: what is set here holds in them."""
+    from lifeboat_daemon.cli import main
+
+    if hasattr(os, "fork"):
+        multiprocessing.set_start_method("fork")
+    if dies is not None:
+        steps.hook = ending_at(Step(dies[0]), dies[1])
+    main(arguments)
+
+
+def until_ended(endpoint: RunningEndpoint) -> None:
+    """Wait until an endpoint that was to die at a step has done so."""
+    assert endpoint.process is not None
+    deadline = time.monotonic() + PATIENCE
+    while endpoint.process.poll() is None:
+        assert time.monotonic() < deadline, "the endpoint did not end at its step"
+        time.sleep(0.02)

@@ -1,0 +1,45 @@
+"""Places in a real object store for tests, and the rows of bodies in a SQLite file beside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from lifeboat_endpoint.store.objects import address, blobs
+from lifeboat_endpoint.store.objects.address import Waits
+from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.store.objects.bucket import Bucket
+from lifeboat_endpoint.store.objects.opened import OpenedBucket
+from lifeboat_endpoint.store.sqlite import SqliteStore
+from support.scale import swift_server
+
+QUICK = Waits(connect=2.0, stalled=1.5, request=4.0, retries=2, retrying=3.0)
+"""Seconds: what is to fail fails soon."""
+
+WITHIN = 12.0
+"""Seconds in which a request with `QUICK` has ended, whatever the store does; this machine may be busy."""
+
+TENANT, SCOPE = "tenant-1", "agent-1"
+
+
+def opened(
+    url: str, *, through: str | None = None, waits: Waits | None = None, options: Mapping[str, str] | None = None
+) -> OpenedBucket:
+    """A place of the shared Swift; `through` is the address of a proxy in front of it."""
+    all_options = {**swift_server.shared().options(through), **(options or {})}
+    return address.opened(address.checked(url, all_options), waits)
+
+
+def rows(folder: Path) -> SqliteStore:
+    store = SqliteStore(folder / "bodies.db", create=True, tables=blobs.TABLES)
+    store.prepare()
+    return store
+
+
+def bodies(bucket: Bucket, folder: Path, *, tenant: str = TENANT, scope: str = SCOPE) -> ObjectBlobs:
+    return ObjectBlobs(bucket, rows(folder), tenant=tenant, scope=scope, prefix="bodies")
+
+
+def keys(bucket: Bucket) -> list[str]:
+    """What lies there, by a listing that is not late."""
+    return sorted(each.key for each in bucket.list("bodies"))

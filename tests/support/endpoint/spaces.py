@@ -1,0 +1,102 @@
+"""Tenants of an endpoint for tests: real folders, real encryption, a clock that stands still."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_endpoint.at_rest.keyed import KeyedSealer
+from lifeboat_endpoint.at_rest.sealer import Sealer
+from lifeboat_endpoint.engines.files import FolderPlace
+from lifeboat_endpoint.remote.checks.trial import Trial
+from lifeboat_endpoint.remote.contract import About
+from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.purging import Purging
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_keys.endpoint_key import EndpointKey
+from support.endpoint.vaults import ManualClock
+
+TENANT = "tenant"
+SIGNING_KEY = EndpointKey.generate()
+PURGING = Purging("test", lambda: SIGNING_KEY)
+
+
+class TestKeys:
+    """Data keys without a source; `rotate` makes another one the current one."""
+
+    __test__ = False
+
+    def __init__(self) -> None:
+        self._current = 1
+
+    def rotate(self) -> None:
+        self._current += 1
+
+    def sealer(self, agent_id: str | None = None) -> Sealer:
+        return self.sealer_of(f"{self._current:012x}", agent_id)
+
+    def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
+        key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
+        return KeyedSealer.of(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
+
+    def is_own(self, agent_id: str) -> bool:
+        return False
+
+    def renew(self, agent_id: str) -> str:
+        self.rotate()
+        return f"{self._current:012x}"
+
+    def destroy_older(self, agent_id: str, than: str) -> list[str]:
+        return []
+
+    def destroy_agent(self, agent_id: str) -> list[str]:
+        return []
+
+
+def space_in(folder: Path, keys: TestKeys | None = None, **options: Any) -> TenantSpace:
+    """The tenant in `folder`, as one more thread or process opens it."""
+    clock = options.pop("clock", None) or ManualClock()
+    limits = options.pop("limits", None) or Limits(**options.pop("limited", {}))
+    files = options.pop("files", None) or SystemFiles()
+    given = {"limits": limits, "purging": options.pop("purging", PURGING), "clock": clock}
+    place = FolderPlace(folder, TENANT, files=files, clock=clock)
+    return TenantSpace(place, TENANT, keys or TestKeys(), **given, **options)
+
+
+def folder_of(space: TenantSpace) -> Path:
+    """Where the files of a space lie."""
+    assert isinstance(space.place, FolderPlace)
+    return space.place.folder
+
+
+def remote_in(folder: Path, keys: TestKeys | None = None) -> InProcess:
+    return InProcess(space_in(folder, keys), About("endpoint", "in process", "test", False))
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def keys() -> TestKeys:
+    return TestKeys()
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Trial]:
+    opened: list[InProcess] = []
+
+    def fresh() -> InProcess:
+        opened.append(remote_in(tmp_path / "tenant"))
+        return opened[-1]
+
+    yield Trial(fresh, tmp_path)
+    for remote in opened:
+        remote.close()

@@ -1,0 +1,103 @@
+"""A worker in a process of its own, with made-up kinds of work that say in a file when they begin and end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.server import logs
+from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from lifeboat_endpoint.work.jobs import Work
+from lifeboat_endpoint.work.queue import Job, Queue
+from lifeboat_endpoint.work.worker import Pace, Worker
+from support.paths import TESTS
+
+QUICK = Pace(lease=2.0, beat=0.4, idle=0.05, plan=3600.0, grace=1.5)
+
+
+class Sayings:
+    """What jobs said in a file, one line each: begun or ended, the job's tenant, the process."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def say(self, word: str, job: Job) -> None:
+        with self.path.open("ab", buffering=0) as file:
+            file.write(f"{word} {job.tenant} {os.getpid()}\n".encode())
+
+    def all(self) -> list[tuple[str, str, int]]:
+        lines = self.path.read_text().splitlines() if self.path.exists() else []
+        return [(word, tenant, int(pid)) for word, tenant, pid in map(str.split, lines)]
+
+    def count(self, word: str) -> int:
+        return sum(said[0] == word for said in self.all())
+
+    def wait_for(self, word: str, count: int = 1, seconds: float = 30.0) -> None:
+        deadline = time.monotonic() + seconds
+        while self.count(word) < count:
+            assert time.monotonic() < deadline, f"{word!r} was not said {count} times: {self.all()}"
+            time.sleep(0.01)
+
+
+def made_up(sayings: Sayings) -> dict[str, Callable[[Work, Job], list[str]]]:
+    """Kinds of work: `quick`; in steps `slow` (three seconds) and `long` (for ever); `stuck`, without steps."""
+
+    def during(seconds: float, step: float) -> Callable[[Work, Job], list[str]]:
+        def run(work: Work, job: Job) -> list[str]:
+            sayings.say("begun", job)
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                work.step()
+                time.sleep(min(step, seconds))
+            sayings.say("ended", job)
+            return []
+
+        return run
+
+    return {"quick": during(0.01, 1), "long": during(600, 0.05), "slow": during(3, 0.05), "stuck": during(600, 600)}
+
+
+def unplanned(endpoint: Endpoint, queue: Queue) -> int:
+    """Only what a test asks for is due."""
+    return 0
+
+
+def be_worker(folder: str, address: str, role: str, sayings: str, pace: dict[str, float]) -> None:
+    """In the child."""
+    logs.to_standard_error()
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    with Endpoint.open(Path(folder)) as endpoint, closing(Pools(Database(address, role), connections=4)) as pools:
+        handlers = made_up(Sayings(Path(sayings)))
+        worker = Worker(endpoint, Queue(pools.work), stopped, "child", Pace(**pace), handlers=handlers, plan=unplanned)
+        whole = worker.run()
+    sys.exit(0 if whole else 1)
+
+
+def start(endpoint: Endpoint, database: Database, sayings: Sayings, pace: Pace = QUICK) -> subprocess.Popen[bytes]:
+    """End it."""
+    given: dict[str, Any] = {
+        "folder": str(endpoint.folder),
+        "address": database.address,
+        "role": database.role,
+        "sayings": str(sayings.path),
+        "pace": asdict(pace),
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", f"from support.endpoint.work_process import be_worker; be_worker(**{given!r})"],
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=(sayings.path.parent / f"worker-{time.monotonic_ns()}.err").open("wb"),
+        start_new_session=True,
+    )

@@ -1,0 +1,391 @@
+"""Everything that reads bytes from outside, as targets for a fuzzer.
+
+    python -m support.fuzz.fuzz_readers --seconds 60 [TARGET...]      coverage-guided, needs atheris (`make fuzz`)
+
+A target takes any bytes and says whether they were good; a reader may raise what it promises, nothing else. A plain
+test runs every target over its seeds and over mutations of them, so that the targets themselves cannot rot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lifeboat_alf.testing import MemoryState
+
+Target = Callable[[bytes], bool]
+
+
+def read_snapshot(data: bytes) -> bool:
+    """A whole snapshot, to the last body and the digest."""
+    from lifeboat_alf.errors import LifeboatError
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    try:
+        with SnapshotReader(io.BytesIO(data)) as state:
+            state.check()
+    except LifeboatError:
+        return False
+    return True
+
+
+def read_delta(data: bytes) -> bool:
+    """A delta, applied to the snapshot it was made for."""
+    from lifeboat_alf.apply import AppliedState
+    from lifeboat_alf.delta_reader import DeltaReader
+    from lifeboat_alf.errors import LifeboatError
+    from lifeboat_alf.snapshot import SnapshotReader
+
+    try:
+        with SnapshotReader(io.BytesIO(_snapshot())) as base, DeltaReader(io.BytesIO(data)) as delta:
+            state = AppliedState(base, delta)
+            for entry in state.entries():
+                _body(state.body, entry.path)
+            list(state.records())
+    except LifeboatError:
+        return False
+    return True
+
+
+def _body(read: Callable[[str], bytes], path: str) -> None:
+    from lifeboat_alf.state import BodyAbsent
+
+    try:
+        read(path)
+    except BodyAbsent:
+        return
+
+
+def read_entries_of_a_snapshot(data: bytes) -> bool:
+    """A sound ZIP whose one entry (the first byte says which) is anything: what lies behind the container."""
+    return read_snapshot(_with_entry(_snapshot(), data))
+
+
+def read_entries_of_a_delta(data: bytes) -> bool:
+    return read_delta(_with_entry(_delta(), data))
+
+
+def read_spliced_archives(data: bytes) -> bool:
+    """Good archives with a splice, also unsigned ones; what is read is written and read again."""
+    from support.fuzz import fuzz_archive
+
+    return fuzz_archive.one_input(data)
+
+
+def _scans(module: str) -> Target:
+    """Leaves of a tokenizer lie in order, do not overlap, and stay inside."""
+
+    def target(data: bytes) -> bool:
+        from lifeboat_adapters.credentials import UnparsableSecrets
+
+        try:
+            leaves = import_module(f"lifeboat_adapters.secrets.{module}").scan(data)
+        except UnparsableSecrets:
+            return False
+        _check_spans([(leaf.start, leaf.end) for leaf in leaves], len(data))
+        return True
+
+    return target
+
+
+def split_notes(data: bytes) -> bool:
+    """Joining the sections of a note gives the note."""
+    from lifeboat_adapters.registry import adapter
+
+    text = data.decode("utf-8", "replace")
+    sections = adapter("openclaw").split("raw/openclaw/MEMORY.md", text)
+    if sections is not None and "".join(section.content for section in sections) != text:
+        raise AssertionError("the sections of a note are not the note")
+    return True
+
+
+def read_aicf(data: bytes) -> bool:
+    """A file of any dialect: it comes out as it was, and one section is found as it is read among all."""
+    from lifeboat_adapters.aicf.checking import check
+    from lifeboat_adapters.aicf.document import emit, find_section, parse
+    from lifeboat_adapters.interchange.errors import SourceRefused
+
+    try:
+        document = parse(data)
+    except SourceRefused:
+        return False
+    if emit(document) != data:
+        raise AssertionError("the parts of a file are not the file")
+    for section in document.sections[:8]:
+        if find_section(document.text, section.name, section.ident) != document.section(section.name, section.ident):
+            raise AssertionError("a section alone is not what it is among all")
+    check(document, strict=True)
+    return True
+
+
+def hear_an_instance_of_aionforge(data: bytes) -> bool:
+    """What an instance says, as text and as data: records that are JSON come of it, each under an id of its own."""
+    from lifeboat_adapters.aionforge import nodes, reading, text_form
+    from lifeboat_adapters.aionforge.text_form import Unreadable
+    from lifeboat_alf import codec
+
+    text, found, good = data.decode("utf-8", "replace"), [], True
+    for read in (text_form.created, text_form.receipt, lambda said: text_form.batch_receipts(said, 2)):
+        with contextlib.suppress(Unreadable):
+            read(text)
+    try:
+        found = [nodes.from_text(each) for each in text_form.memories(text)]
+    except Unreadable:
+        good = False
+    with contextlib.suppress(Unreadable, ValueError, RecursionError):
+        found.append(nodes.from_data(json.loads(text)))
+    records = list(reading.records_of(found))
+    if len({record["id"] for record in records}) != len({nodes.normal_id(node.id) for node in found}):
+        raise AssertionError("two memories under one id")
+    for record in records:
+        codec.canonical(record)
+    return good
+
+
+def clean(data: bytes) -> bool:
+    """Nothing that is found stays, and cleaning again finds nothing."""
+    from lifeboat_adapters.interchange.cleaning import Cleaner
+    from lifeboat_adapters.interchange.detectors import Words
+
+    text = data.decode("utf-8", "replace")
+    words = Words(["Ada Lovelace", "redacted"])
+    clear = Cleaner(redacts=True, words=words).clean(text)
+    again = Cleaner(redacts=True, words=words)
+    if again.clean(clear) != clear or again.counts:
+        raise AssertionError("something was found again")
+    return True
+
+
+def hear_on_the_control_socket(data: bytes) -> bool:
+    """What the service reads of its clients; each line is a request, or has an answer that says why not."""
+    from lifeboat_daemon.control import protocol
+    from lifeboat_daemon.control.framing import Lines
+
+    good = True
+    for line in Lines(protocol.LARGEST_REQUEST).feed(data):
+        try:
+            protocol.answer(protocol.read_request(line).id, {})
+        except protocol.Unusable as problem:
+            good = False
+            if not problem.answer.endswith(b"}\n"):
+                raise AssertionError("an answer that is no line") from problem
+    return good
+
+
+def hear_from_the_service(data: bytes) -> bool:
+    """What a client reads of the service, or of whatever took its place."""
+    from lifeboat_daemon.control.conversation import Conversation
+    from lifeboat_daemon.errors import ServiceError
+
+    try:
+        Conversation().take(data)
+    except ServiceError:
+        return False
+    return True
+
+
+def read_aimem(data: bytes) -> bool:
+    """A document or a stream; what is taken has the checksum that it names."""
+    from lifeboat_adapters.aimem import reading
+    from lifeboat_adapters.aimem.bundle import BundleRefused
+    from lifeboat_adapters.aimem.checksum import digest
+
+    try:
+        with reading.reads_as(data) as bundle:
+            if digest(reading.canonical(bundle)) != bundle.envelope.checksum:
+                raise AssertionError("a bundle that is not what its checksum covers")
+    except BundleRefused:
+        return False
+    return True
+
+
+def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
+    last = 0
+    for start, end in spans:
+        if not last <= start <= end <= length:
+            raise AssertionError(f"the span {start}..{end} after {last} in {length} bytes")
+        last = end
+
+
+@cache
+def _agent() -> MemoryState:
+    """Something in every layer; a memory and some text were purged."""
+    from lifeboat_alf.testing import full_state, record
+    from support.alf.random_states import cut, redaction
+
+    state = full_state()
+    gone, stays = state.add(record("The door opens with 492817.")), state.add(record("Sings."))
+    state.put("raw/openclaw/door.md", b"It opens with 492817.\n", records=[gone.id, stays.id])
+    leaf = state.entry("raw/openclaw/door.md").leaf
+    leaves = {gone.leaf.digest: None, leaf.digest: cut(b"It opens with 492817.\n", 14, 20)}
+    return state.redact(redaction(leaves, record_ids=(gone.id,)))
+
+
+@cache
+def _snapshot() -> bytes:
+    from lifeboat_alf.snapshot import write_snapshot
+
+    out = io.BytesIO()
+    write_snapshot(_agent(), out)
+    return out.getvalue()
+
+
+@cache
+def _delta() -> bytes:
+    from lifeboat_alf.delta import write_delta
+    from lifeboat_alf.diff import diff
+    from lifeboat_alf.testing import record
+
+    after = _agent().copy()
+    after.add(record("One more."))
+    after.put("raw/openclaw/MEMORY.md", b"Moved to Lisbon.\nLikes tea.\nOne more.\n")
+    out = io.BytesIO()
+    write_delta(diff(_agent(), after), out)
+    return out.getvalue()
+
+
+def _with_entry(archive: bytes, data: bytes) -> bytes:
+    """The archive with the entry that the first byte chooses replaced by the rest; the checksums agree."""
+    from support.alf import archive_files
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "source", Path(folder) / "target"
+        source.write_bytes(archive)
+        names = sorted(set(archive_files.ArchiveFile(source).bodies) - {"manifest.json"})
+        chosen = names[data[0] % len(names)] if data else names[0]
+        return archive_files.edit(source, target, {chosen: data[1:]}).read_bytes()
+
+
+TARGETS: dict[str, Target] = {
+    "snapshot": read_snapshot,
+    "snapshot-entries": read_entries_of_a_snapshot,
+    "delta": read_delta,
+    "delta-entries": read_entries_of_a_delta,
+    "archive-splices": read_spliced_archives,
+    "json5": _scans("json5"),
+    "dotenv": _scans("dotenv"),
+    "toml": _scans("toml"),
+    "yaml": _scans("yaml"),
+    "notes": split_notes,
+    "aicf": read_aicf,
+    "control": hear_on_the_control_socket,
+    "control-answers": hear_from_the_service,
+    "aimem": read_aimem,
+    "aionforge": hear_an_instance_of_aionforge,
+    "cleaning": clean,
+}
+
+
+def seeds(name: str) -> list[bytes]:
+    """Good input of a target, to begin with."""
+    if name == "snapshot":
+        return [_snapshot()]
+    if name == "delta":
+        return [_delta()]
+    if name == "archive-splices":
+        from support.fuzz import fuzz_archive
+
+        return fuzz_archive.SEEDS
+    if name == "aimem":
+        from interchange import aimem_bundles
+
+        return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
+    if name.endswith("-entries"):
+        return _entries(_snapshot() if name == "snapshot-entries" else _delta())
+    return {
+        "json5": [b"// note\n{ gateway: { auth: { token: '0123456789abcdef', }, }, \"n\": [1e3, +.5, 0x1f,], }\n"],
+        "dotenv": [b"# keys\nexport A='one two'\nB=\"three\\n\"\nC=four # five\n"],
+        "toml": [
+            b'# c\n[a.\'b\']\nc = """x\\u0061"""\nd = [1_0, {e.f = \'x\'}, 1979-05-27 07:32:00Z]\n[[g]]\nh = true\n'
+        ],
+        "yaml": [
+            b"---\na: &x 'b' # c\nd:\n- |-\n  e\n- >\n  f\n\n  g\nh: {i: [j, \"k\\u0061\", *x], l: !!int 1}\n...\n"
+        ],
+        "notes": [b"# Memory\n\n## One\n\n- a\n- b\n\n```\n# not a heading\n```\n\n## Two\n\ntext [x|i=0.9] #tag\n"],
+        "aicf": [
+            b"1|@AICF_VERSION\n2|version=3.1\n3|\n4|@STATE:user\n5|user:a=b\\|c\n6|@INSIGHTS a|DATA|HIGH|LOW\n",
+            b'@CONVERSATION:\nm1|2026-01-01T00:00:00Z|user|x\n\n@NOTES\nk="""a\nb"""\n@LINKS a->b|c\n',
+            b"\\@MEMORY:semantic\\ncontent=a\\nimportance=0.4\n",
+            b"@SCHEMA\nC#|T\n@DATA\n1|x\n@X\n- a: b\n@X_END\n",
+            b'{"messages": [{"role": "user", "content": "x"}], "decisions": ["y"]}',
+        ],
+        "aionforge": [
+            b'[search] hits=2\n<memory id="019a0000-0000-7000-8000-00000000cafe" kind="fact" trust="0.5" ns="agent:a"'
+            b' at="2026-01-01T00:00:00Z[UTC]">a &lt; &amp;amp; c</memory>\n<memory id="x" kind="note">b\nc</memory>\n',
+            b'{"id": "019a0000-0000-7000-8000-00000000cafe", "kind": "episode", "content": "x", "supersedes": "x",'
+            b' "entities": [{"name": "A"}], "provenance": {"trust_at_write": 0.5}, "ingested_at": "2026-01-01T00:00Z"}',
+            b"[batch_capture] items=2\n[capture] 019a0000-0000-7000-8000-00000000cafe verdict=new redactions=1\n"
+            b"ERR_ITEM[1] ERR_EMPTY x\n",
+        ],
+        "cleaning": [
+            b"ada@example.com, (212) 555-0123, +49 30 1234567, 123-45-6789, 4111 1111 1111 1111, phone: 030/1234567\n",
+            b"Ada\nLovelace [redacted:email] redacted password: q7Zt9Xw2Kp4Rv8Lm lifeboat:allow\n",
+        ],
+        "control": [
+            b'{"jsonrpc": "2.0", "id": 1, "method": "hello", "params": {"protocol": 1, "app": "x"}}\n'
+            b'{"jsonrpc": "2.0", "id": "a", "method": "jobs"}\n{"jsonrpc": "2.0", "method": "reload", "params": {}}\n'
+        ],
+        "control-answers": [
+            b'{"jsonrpc": "2.0", "id": 1, "result": {"protocol": 1}}\n'
+            b'{"jsonrpc": "2.0", "method": "event", "params": {"event": "gone", "agent": "x"}}\n'
+            b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": "m", "data": {"code": "busy"}}}\n'
+        ],
+    }[name]
+
+
+def _entries(archive: bytes) -> list[bytes]:
+    with zipfile.ZipFile(io.BytesIO(archive)) as opened:
+        names = sorted(set(opened.namelist()) - {"manifest.json"})
+        return [bytes([index]) + opened.read(name) for index, name in enumerate(names)]
+
+
+def _fuzz(name: str, seconds: int, corpus: Path) -> None:
+    """Hand the process to libFuzzer; it ends the process."""
+    import atheris  # type: ignore[import-not-found]
+
+    with atheris.instrument_imports(include=["lifeboat_alf", "lifeboat_adapters", "lifeboat_daemon.control"]):
+        for seed in seeds(name):
+            TARGETS[name](seed)
+
+    def target(data: bytes) -> None:
+        TARGETS[name](data)
+
+    for number, seed in enumerate(seeds(name)):
+        (corpus / f"seed-{number}").write_bytes(seed)
+    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-rss_limit_mb=2048", str(corpus)], target)
+    atheris.Fuzz()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fuzz everything that reads bytes from outside.")
+    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; all when none is named")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--corpus", type=Path, help=argparse.SUPPRESS)
+    chosen = parser.parse_args()
+    if chosen.corpus:
+        _fuzz(chosen.targets[0], chosen.seconds, chosen.corpus)
+    failed = []
+    for name in chosen.targets or TARGETS:
+        print(f"== {name}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="lifeboat-fuzz-") as folder:
+            command = [sys.executable, "-m", "support.fuzz.fuzz_readers", name]
+            command += ["--seconds", str(chosen.seconds), "--corpus", folder]
+            failed += [name] if subprocess.run(command).returncode else []
+    if failed:
+        raise SystemExit(f"found something: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()

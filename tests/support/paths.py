@@ -1,0 +1,9 @@
+"""Where the checkout and its tests lie; a process that a test starts finds `support` by `PYTHONPATH=TESTS`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+"""The checkout."""

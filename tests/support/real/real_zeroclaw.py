@@ -1,0 +1,67 @@
+"""A real ZeroClaw, built with cargo, without any network but loopback.
+
+Nobody publishes its program in a registry, so it is built once into the cache of `real_openclaw` (ten minutes on two
+cores); tests that need it are skipped until it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.real import real_openclaw
+
+VERSION = "0.8.7"
+BUILD = (
+    f"cargo install zeroclaw@{VERSION} --locked --ignore-rust-version --debug --no-default-features"
+    " --features agent-runtime --root {folder}"
+)
+
+
+def require() -> Path:
+    """The program; skips where it was not built."""
+    if sys.platform != "linux":
+        pytest.skip("a network namespace is needed")
+    folder = real_openclaw.cache() / f"zeroclaw-{VERSION}"
+    program = folder / "bin" / "zeroclaw"
+    if not program.is_file():
+        pytest.skip(f"ZeroClaw is not built: {BUILD.format(folder=folder)}")
+    return program
+
+
+@dataclass(frozen=True)
+class ZeroClaw:
+    """A ZeroClaw with the home `home`, inside the namespace of process `namespace`."""
+
+    program: Path
+    home: Path
+    namespace: int
+    log: Path
+
+    def run(self, *arguments: str) -> str:
+        """One command of the real program; its output. Fails the test when the command fails."""
+        result = subprocess.run(
+            [*real_openclaw.inside(self.namespace), str(self.program), "--config-dir", str(self.home), *arguments],
+            env={"HOME": str(self.home.parent), "PATH": "/usr/bin:/bin"},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert result.returncode == 0, f"zeroclaw {' '.join(arguments)}: {result.stderr[-2000:]}{result.stdout[-2000:]}"
+        return result.stdout
+
+    def turn(self, message: str) -> str:
+        """One turn of the agent Ada; the answer."""
+        return self.run("agent", "--agent", "ada", "--message", message)
+
+    def last_prompt(self) -> str:
+        """All messages of the last request to the model, as JSON text."""
+        bodies: list[dict[str, Any]] = [json.loads(line)["body"] for line in self.log.read_text().splitlines()]
+        return json.dumps(bodies[-1]["messages"], ensure_ascii=False)

@@ -1,0 +1,33 @@
+"""Where the reference material lies that some tests compare with: the published schemas and specifications.
+
+It is no part of the project. Tests that need it skip with a word where it is not.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+VARIABLE = "LIFEBOAT_REFERENCE"
+
+
+def folder() -> Path | None:
+    """The folder named by LIFEBOAT_REFERENCE, else the folder `shared` beside the checkout, else None."""
+    named = os.environ.get(VARIABLE)
+    candidate = Path(named) if named else ROOT.parent / "shared"
+    return candidate if candidate.is_dir() else None
+
+
+def require(*parts: str) -> Path:
+    """A file or folder of the reference material; skips the test that needs it where it is not."""
+    found = folder()
+    if found is None:
+        pytest.skip(f"no reference material here: set {VARIABLE} to its folder")
+    path = found.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"the reference material has no {'/'.join(parts)}")
+    return path
