@@ -30,7 +30,7 @@ TOGETHER = frozenset(
 """Modules with a fixture of many seconds, which several processes would each make for themselves."""
 
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
-_KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE"})
+_KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE"})
 
 
 @pytest.fixture(autouse=True)
