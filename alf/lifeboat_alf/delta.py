@@ -193,9 +193,14 @@ def _base_sha256(bundle: _Bundle, change: EntryChange) -> str | None:
 def _same_bytes(change: EntryChange, new: Entry) -> bool:
     """Whether a reader has the new bytes already: they are the base's, and those are held."""
     base = change.base
-    if base is None or change.base_body is None:
+    if base is None or not _base_is_carried(change):
         return False
     return base.leaf == new.leaf or (new.sha256 is not None and base.sha256 == new.sha256)
+
+
+def _base_is_carried(change: EntryChange) -> bool:
+    """Whether a reader that has only bundles has the base's bytes. No bundle carries those of a large artifact."""
+    return change.base is not None and change.base_body is not None and not attachments.is_referenced(change.base.meta)
 
 
 def _body(change: EntryChange) -> bytes | None:
@@ -225,8 +230,9 @@ def _add_body(bundle: _Bundle, change: EntryChange, body: bytes, *, patched: boo
 
 def _patch(change: EntryChange, body: bytes) -> bytes | None:
     known = change.entry is not None and change.entry.sha256
-    if not known or change.base_body is None or change.path in _LAYERS or change.base is None:
+    if not known or change.path in _LAYERS or not _base_is_carried(change):
         return None
+    assert change.base is not None and change.base_body is not None
     if change.base.size > patch.SIZE_LIMIT:
         return None
     try:

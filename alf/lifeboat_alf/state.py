@@ -160,8 +160,9 @@ class RecordChange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EntryChange:
-    """One entry of a delta. `entry` None: the path is gone. `body` reads the new bytes, None when they did not
-    change or are not held. `base` and `base_body` are the old entry, for patches; None when there was none."""
+    """One entry of a delta. `entry` None: the path is gone. `body` reads the new bytes, None when they are
+    those of a base that bundles carry, or are not held. `base` and `base_body` are the old entry, for patches; None
+    when there was none."""
 
     path: str
     entry: Entry | None

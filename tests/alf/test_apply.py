@@ -25,7 +25,7 @@ from lifeboat_alf.errors import (
 from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import MemoryState
-from support.alf.random_states import Script, applied, archive, assert_same, delta_bytes, two_states
+from support.alf.random_states import Script, applied, archive, assert_same, body, delta_bytes, two_states
 
 
 @given(two_states())
@@ -43,6 +43,25 @@ def test_deltas_stack_on_an_archive(states, data):
     with SnapshotReader(io.BytesIO(archive(a))) as base:
         middle = applied(base, delta_bytes(a, b))
         assert_same(applied(middle, delta_bytes(b, c)), c)
+
+
+_LARGE = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(100))
+"""Nothing that compresses: a patch is much smaller."""
+
+
+@pytest.mark.parametrize("new", [b"", b"1,2\n", _LARGE + b"3,4\n"])
+def test_an_artifact_that_is_no_longer_too_large_for_archives_comes_with_its_bytes(new):
+    """Bundles carry none of a tier 3 artifact, so neither "as before" nor a patch can be read from bundles alone."""
+    a = MemoryState()
+    a.put("artifacts/t.csv", _LARGE if len(new) > 9 else new, attachment=_attachment(3))
+    b = a.copy()
+    b.put("artifacts/t.csv", new, attachment=_attachment(2))
+    with SnapshotReader(io.BytesIO(archive(a))) as base:
+        assert body(applied(base, delta_bytes(a, b)), "artifacts/t.csv") == new
+
+
+def _attachment(tier):
+    return {"id": testing.AGENT_ID, "media_type": "text/csv", "tier": tier}
 
 
 def test_a_full_agent_goes_through_a_delta_and_back():
@@ -123,8 +142,8 @@ def forged(data, change, **entries):
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         manifest = codec.decode(file.read(layout.MANIFEST))
     change(manifest)
-    for name, body in entries.items():
-        manifest["entries"][name] = hashlib.sha256(body).hexdigest()
+    for name, content in entries.items():
+        manifest["entries"][name] = hashlib.sha256(content).hexdigest()
     manifest["checksum"] = entries_checksum(manifest["entries"])
     return rebuilt(data, **{layout.MANIFEST: codec.encode(manifest), layout.DELTA_MANIFEST: None}, **entries)
 

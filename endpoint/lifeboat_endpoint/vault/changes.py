@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from lifeboat_alf import records
+from lifeboat_alf import attachments, records
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import (
     Changes,
@@ -61,7 +61,8 @@ def _entry_change(objects: Objects, path: str, old: Row | None, new: Row | None)
     same_bytes = base is not None and entry is not None and base.leaf.digest == entry.leaf.digest
     if base is not None and entry is not None and same_bytes and base.meta == entry.meta:
         return None
-    body = None if same_bytes else _reader(objects, new)
+    carried = base is not None and not attachments.is_referenced(base.meta)
+    body = None if same_bytes and carried else _reader(objects, new)
     return EntryChange(path, entry, body, base, _reader(objects, old))
 
 
