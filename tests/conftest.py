@@ -1,15 +1,15 @@
-"""What every test stands on: no test sees the real home of its user, Hypothesis keeps no clock, and of a module whose
-one fixture takes long all tests run in one process."""
+"""Fixtures of every test: no test sees the real home of its user, and Hypothesis keeps no clock."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["support.parallel"]
 
 settings.register_profile(
     "lifeboat",
@@ -18,16 +18,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("lifeboat")
-
-TOGETHER = frozenset(
-    {
-        "tests/daemon/purge/test_purging_chains.py",
-        "tests/spec/test_section_10_10.py",
-        "tests/spec/test_section_10_14_vaults.py",
-        "tests/scenarios/test_canaries.py",
-    }
-)
-"""Modules with a fixture of many seconds, which several processes would each make for themselves."""
 
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
 _KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE"})
@@ -55,20 +45,3 @@ def light_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
     monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """`--dist loadgroup` by `TOGETHER`: of the mark `xdist_group` the scheduler learns nothing with this pytest."""
-    if config.getvalue("dist") != "loadgroup":
-        return None
-    from xdist.scheduler import LoadScopeScheduling
-
-    assert all((config.rootpath / path).is_file() for path in TOGETHER), "a module of TOGETHER was moved"
-
-    class Scheduling(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            path = nodeid.partition("::")[0]
-            return path if path in TOGETHER else nodeid
-
-    return Scheduling(config, log)
