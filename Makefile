@@ -1,7 +1,7 @@
 # Every target works in a fresh clone with nothing but `make` and a Python >= 3.11.
 #
 #   make demo     an agent protected, changed, destroyed and brought back, checked byte for byte
-#   make test     all tests
+#   make test     the tests that every change has to pass
 #
 # What is installed comes from the lock files: versions and hashes, no addresses.
 
@@ -10,13 +10,14 @@ UV     ?= uv
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input
-PYTEST := $(BIN)/python -m pytest -q -rs
+RUN    := $(BIN)/python tests/run.py
 BENCH  ?=
-# Tests of the service wait for it more than they compute: three processes for two processors.
-PROCESSES ?= $(shell echo $$(( ($$(getconf _NPROCESSORS_ONLN) * 3 + 1) / 2 )))
 PACKAGE ?=
-SCALE ?= tests/scale
 FORMULA ?=
+PARTS  ?= 1,2,3,4
+# Child processes would otherwise compile the program again and again where this variable is set.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/.pycache
 
 .DEFAULT_GOAL := help
 
@@ -44,39 +45,50 @@ help: ## what can be made
 demo: $(VENV)/run.stamp ## the whole story on a throw-away workspace
 	$(BIN)/lifeboat demo
 
-test: $(VENV)/dev.stamp ## all tests but those that need a real OpenClaw
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup
+test: $(VENV)/dev.stamp ## the tests that every change has to pass, but for those of screens and other formats
+	$(RUN) test
 
 test-tui: $(VENV)/dev.stamp ## every screen of the dashboard by keys, and its pictures
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup tests/tui
+	$(RUN) tui
 
 test-interchange: $(VENV)/dev.stamp ## AIMEM Bundle, AICF, Aionforge Memory: checklists, round trips, rubbish
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup tests/interchange
+	$(RUN) interchange
 
-check: $(VENV)/dev.stamp ## lint, format, types, imports, documentation, map of the specification
+test-fast: $(VENV)/dev.stamp ## test, test-tui and test-interchange in one run
+	$(RUN) fast
+
+test-affected: $(VENV)/dev.stamp ## the parts of slow targets that a change can affect, and those whose turn it is (CI_BASE=REVISION)
+	$(RUN) affected
+
+everything: check package ## all tests there are, and every row of the benchmark
+	$(RUN) everything
+
+test-durations: $(VENV)/dev.stamp ## record how long each module of the fast targets takes, to balance the processes
+	$(RUN) fast --record-durations
+
+check: $(VENV)/dev.stamp ## lint, format, types, imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(PYTEST) tests/project/test_house.py tests/project/test_spec_map.py tests/docs
 
 bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a bare walk (BENCH="--quick --strict")
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
 test-real: $(VENV)/dev.stamp ## against a real OpenClaw from npm, in a network namespace (root, npm)
-	$(PYTEST) --timeout 900 tests/real
+	$(RUN) real --parts $(PARTS)
 
-test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift; SCALE=FILES)
-	$(PYTEST) -n $(PROCESSES) --dist loadfile --timeout 300 $(SCALE)
+test-scale: $(VENV)/dev.stamp ## an endpoint on PostgreSQL and an object store, servers and workers killed (root, postgresql, swift; PARTS=1,2)
+	$(RUN) scale --parts $(PARTS)
 
-test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some)
-	$(PYTEST) -n $(PROCESSES) --dist loadgroup --timeout 1200 tests/soak
+test-soak: $(VENV)/dev.stamp ## what takes minutes: hundreds of kills, full disks, tens of thousands of files (root for some; PARTS=1,2)
+	$(RUN) soak --parts $(PARTS)
 
 package: $(VENV)/dev.stamp ## wheel, source distribution, Debian package, units and checksums, in dist/ (PACKAGE=--release)
 	$(BIN)/python packaging/tools/make.py $(PACKAGE)
 
 test-package: $(VENV)/dev.stamp ## build the packages, install them in a clean root, upgrade, remove (root, debootstrap)
-	$(PYTEST) --timeout 900 tests/package
+	$(RUN) package --parts $(PARTS)
 
 formula: $(VENV)/dev.stamp ## the formula for Homebrew, of what lies in dist/ (FORMULA="--homepage URL --release URL --index URL")
 	$(BIN)/python packaging/tools/formula.py $(FORMULA) dist/agent_lifeboat-*.tar.gz
@@ -91,7 +103,7 @@ recording: $(VENV)/dev.stamp ## what the demonstration of the dashboard shows, f
 	PYTHONPATH=tests $(BIN)/python -m support.tui.recorder
 
 pictures: $(VENV)/dev.stamp ## pictures of every screen, for tests and docs/screenshots (chromium); look at them then
-	$(PYTEST) tests/tui/test_pictures.py --snapshot-update
+	$(BIN)/python -m pytest -q tests/tui/test_pictures.py --snapshot-update
 	PYTHONPATH=tests $(BIN)/python -m support.tui.pictures
 
 COMPILE = $(UV) pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command 'make lock' --quiet
@@ -120,7 +132,7 @@ system-packages: ## what tests and benchmarks compare with, from apt, as root
 	|| echo "could not install:$$missing; what needs them is skipped with a word"
 
 clean: ## remove the environment and every cache
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
+	rm -rf $(VENV) .pycache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-tui test-interchange check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

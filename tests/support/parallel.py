@@ -40,6 +40,9 @@ UNKNOWN_MODULE = 1.0
 """Seconds assumed for a module that was never recorded."""
 SHARED_SCOPES = frozenset({"class", "module", "package"})
 
+STOP = None
+"""Sent to a worker in place of a unit: it begins no further test."""
+
 Unit = list[int]
 """Positions of tests in the session's list, in the order in which they run."""
 
@@ -132,6 +135,7 @@ class Parent:
         self._left = deque(units_of(session.items, recorded_seconds()))
         self._workers: list[Worker] = []
         self._made = 0
+        self._stopping = False
 
     def run(self) -> None:
         """Run every unit; raise as a run in one process would when tests are to stop."""
@@ -178,6 +182,13 @@ class Parent:
             else:
                 getattr(self, f"_on_{kind}")(worker, *content)
 
+    def _stop_if_asked(self) -> None:
+        """Tell the workers to begin no further test once enough have failed."""
+        if not self._stopping and (self._session.shouldfail or self._session.shouldstop):
+            self._stopping = True
+            for worker in self._workers:
+                worker.connection.send(STOP)
+
     def _on_begin(self, worker: Worker) -> None:
         item = self._session.items[worker.unit[0]]
         self._hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -185,6 +196,7 @@ class Parent:
     def _on_report(self, worker: Worker, data: dict[str, Any]) -> None:
         report = self._hook.pytest_report_from_serializable(config=self._session.config, data=data)
         self._hook.pytest_runtest_logreport(report=report)
+        self._stop_if_asked()
 
     def _on_warning(self, worker: Worker, content: dict[str, Any]) -> None:
         self._hook.pytest_warning_recorded.call_historic(kwargs=content)
@@ -195,10 +207,13 @@ class Parent:
 
     def _on_next(self, worker: Worker) -> None:
         """Answer the request for another unit, which comes before the last test of the worker's unit."""
-        stopping = self._session.shouldfail or self._session.shouldstop
-        unit = self._left.popleft() if self._left and not stopping else []
-        worker.unit.extend(unit)
-        worker.connection.send(unit)
+        if not self._stopping:
+            unit = self._left.popleft() if self._left else []
+            worker.unit.extend(unit)
+            worker.connection.send(unit)
+
+    def _on_stopped(self, worker: Worker) -> None:
+        worker.unit.clear()
 
     def _ended(self, worker: Worker) -> None:
         """Reap a worker. One that ended within a test failed it; another worker goes on with the rest."""
@@ -214,7 +229,8 @@ class Parent:
         self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if worker.unit:
             self._left.appendleft(list(worker.unit))
-        if self._left and not (self._session.shouldfail or self._session.shouldstop):
+        self._stop_if_asked()
+        if self._left and not self._stopping:
             self._fork()
 
     def _end_workers(self) -> None:
@@ -299,18 +315,23 @@ def _base_of_temporary_folders(config: pytest.Config) -> Path:
 def _run_units(session: pytest.Session, connection: Connection, unit: Unit) -> None:
     """Run units until the parent has none; ask for the next one before the last test, whose fixtures may go on."""
     while unit:
-        following: Unit = []
+        following: Unit | None = []
         for position, following_position in _with_next(unit):
             if following_position is None:
                 connection.send(("next",))
+            if following_position is None or connection.poll():
                 following = connection.recv()
+                if following is STOP:
+                    connection.send(("stopped",))
+                    session._setupstate.teardown_exact(None)
+                    return
                 following_position = following[0] if following else None
             item = session.items[position]
             after = None if following_position is None else session.items[following_position]
             connection.send(("begin",))
             session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             connection.send(("end",))
-        unit = following
+        unit = following or []
 
 
 def _with_next(unit: Unit) -> Iterator[tuple[int, int | None]]:
