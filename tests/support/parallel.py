@@ -64,7 +64,7 @@ def pytest_runtestloop(session: pytest.Session) -> object:
     return True
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class Durations:
     """Seconds of each module in this run; `pytest --record-durations` keeps them."""
 
