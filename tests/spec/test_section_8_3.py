@@ -18,6 +18,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import replicating
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_keys import age
+from lifeboat_keys.user_key import UserKey
 from support.adapters import canaries
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW
@@ -63,9 +64,13 @@ def test_nothing_that_an_archive_holds_opens_its_credentials(agent: Path, export
     public_keys = {keys.agent_public(agent_id), keys.user_key().public.box}
     tried = {candidate for body in archive.bodies.values() for candidate in _candidate_keys(body)}
     assert public_keys <= tried, "the values of keys.json are among those that are tried"
-    assert [each for each in tried if crypto_scalarmult_base(each) in public_keys] == []
-    opened = keys.agent_secret(agent_id)
-    assert crypto_scalarmult_base(opened) in public_keys
+
+    def opens(key: bytes) -> bool:
+        """Whether it is an X25519 secret, or the secret that the user's one is derived from."""
+        return any(crypto_scalarmult_base(each) in public_keys for each in (key, UserKey(key).box_secret))
+
+    assert opens(keys.agent_secret(agent_id)) and opens(keys.user_key().secret)
+    assert [each for each in tried if opens(each)] == []
     assert archive.json("credentials.json")["credentials"]
 
 
