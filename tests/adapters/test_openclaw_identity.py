@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.persona import synthesis
-from support import reference
 from support.adapters import openclaw_derived as derived
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.openclaw_derived import FileMap
+from support.alf.published_schemas import validate_as_published
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"
@@ -246,7 +244,6 @@ def test_the_manifest_gets_name_version_and_layout(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("layout", [workspaces.NEW, workspaces.OLD])
 def test_identity_and_principals_fit_the_published_schemas(tmp_path: Path, layout: str) -> None:
-    schemas = reference.require() / "schemas/alf"
     files, installed = of_layout(tmp_path, layout)
     stamp = {"id": derived.AGENT_ID, "agent_id": derived.AGENT_ID, "version": 1, "updated_at": "2026-11-20T00:00:00Z"}
     identity_document = {**derived.derive("identity", files, None, installed), **stamp}
@@ -255,5 +252,4 @@ def test_identity_and_principals_fit_the_published_schemas(tmp_path: Path, layou
         principal["id"] = derived.AGENT_ID
         principal["profile"] |= {**stamp, "principal_id": derived.AGENT_ID}
     for name, document in (("identity", identity_document), ("principals", principals)):
-        schema = json.loads((schemas / f"{name}.schema.json").read_bytes())
-        assert not list(Draft202012Validator(schema).iter_errors(document))
+        validate_as_published(name, document)

@@ -57,4 +57,4 @@ def test_what_looks_like_a_secret_goes() -> None:
 
 @given(st.text(), st.text(min_size=16, max_size=60), st.text())
 def test_no_known_value_stays_in_any_text(before: str, value: str, after: str) -> None:
-    assert value not in redacted(before + value + after, [value]) or value in "[secret]"
+    assert value not in redacted(before + value + after, [value])

@@ -8,7 +8,6 @@ import json
 import random
 import zipfile
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import codec, effective, layout, records, testing
@@ -18,7 +17,7 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, UnsupportedVersion
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState
-from support import reference
+from support.alf.published_schemas import validate_as_published
 
 WORDS = """
     the of agent memory review deploy staging garden letter Lisbon river kitchen always before because quarterly
@@ -142,12 +141,9 @@ def test_layers_are_named_as_the_published_schema_names_them():
 
 
 def test_both_manifests_are_what_the_published_schema_asks():
-    folder = reference.require("schemas", "alf")
-    schema = json.loads((folder / "delta-manifest.schema.json").read_text())
-    validator = jsonschema.Draft202012Validator(schema, format_checker=jsonschema.FormatChecker())
     data, _ = bundle(MemoryState(), testing.full_state().copy(number=2))
     for name in (layout.MANIFEST, layout.DELTA_MANIFEST):
-        validator.validate(manifest_of(data, name))
+        validate_as_published("delta-manifest", manifest_of(data, name))
 
 
 def test_writing_twice_gives_the_same_bytes():

@@ -7,14 +7,13 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import effective, ids, lifecycle, records
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Partition
-from support import reference
+from support.alf.published_schemas import validate_as_published
 
 AGENT = "019a0000-0000-7000-8000-00000000ada0"
 SEALED = Partition("memory/partitions/2026-Q3.jsonl", "2026-07-01", "2026-09-30", True)
@@ -43,9 +42,7 @@ def old(scribe, **fields):
 
 
 def validate(line):
-    schema = json.loads((reference.require("schemas", "alf") / "memory-record.schema.json").read_text())
-    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
-    jsonschema.Draft202012Validator(schema, format_checker=checker).validate(json.loads(line))
+    validate_as_published("memory-record", json.loads(line))
 
 
 def test_a_new_record_is_dated_with_its_own_day_and_the_identity_of_now(scribe):

@@ -9,7 +9,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +20,7 @@ from lifeboat_alf.manifest import entries_checksum
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot, writing
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf, State
 from lifeboat_alf.testing import MemoryState, full_state, record
-from support import reference
+from support.alf.published_schemas import validate_as_published
 
 
 def written(state: State, **options) -> bytes:
@@ -378,19 +377,12 @@ def test_an_archive_can_be_written_without_seeking():
 
 @pytest.mark.parametrize("name", ["manifest", "attachments", "identity", "principals", "credentials"])
 def test_what_is_written_validates_against_the_published_schemas(name):
-    schema = json.loads(reference.require("schemas", "alf", f"{name}.schema.json").read_text())
-    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
-    jsonschema.Draft202012Validator(schema, format_checker=checker).validate(
-        document(written(full_state()), f"{name}.json")
-    )
+    validate_as_published(name, document(written(full_state()), f"{name}.json"))
 
 
 def test_records_that_the_builders_make_validate_against_the_published_schema():
-    schema = json.loads(reference.require("schemas", "alf", "memory-record.schema.json").read_text())
     fields = record("x", embeddings=[testing.embedding([0.5])], tags=["a"])
-    jsonschema.Draft202012Validator(schema, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER).validate(
-        fields
-    )
+    validate_as_published("memory-record", fields)
 
 
 json_values = st.recursive(

@@ -19,7 +19,7 @@ from lifeboat_alf.records import ENUMS
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import CAP, validate
-from support import reference
+from support.alf.published_schemas import list_published_schemas, load_published_schema, validate_as_published
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 
@@ -315,19 +315,16 @@ def documents():
 
 
 def test_everything_written_is_valid_under_our_schemas_and_under_the_published_ones():
-    published = reference.require("schemas", "alf")
     checker = jsonschema.FormatChecker()
     for name, document in documents():
         own = jsonschema.Draft202012Validator(schemas.load(name), format_checker=checker)
         own.validate(document)
-        schema = json.loads((published / schemas.file_name(name)).read_text())
-        jsonschema.Draft202012Validator(schema, format_checker=checker).validate(document)
+        validate_as_published(name, document)
 
 
 def test_the_enums_of_the_published_schemas_are_those_known_here():
-    folder = reference.require("schemas", "alf")
     published = [
-        tuple(sorted(values)) for path in folder.glob("*.json") for values in enums(json.loads(path.read_text()))
+        tuple(sorted(values)) for name in list_published_schemas() for values in enums(load_published_schema(name))
     ]
     assert sorted(published) == sorted(tuple(sorted(enum.values)) for enum in ENUMS.values())
 

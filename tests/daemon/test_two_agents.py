@@ -49,10 +49,15 @@ def test_both_are_found_and_added(state: StateFolder) -> None:
 
 def test_each_one_holds_its_own_workspace_only(both: StateFolder) -> None:
     for name, native_id in (("Juniper", "main"), ("Rover", "rover")):
-        for path, body in in_workspace(name).items():
-            relative = path.removeprefix("raw/openclaw/").removeprefix("artifacts/")
-            file = both.workspaces[native_id] / relative
-            assert file.is_symlink() or file.is_dir() or file.read_bytes() == body
+        kept = {
+            path.removeprefix("raw/openclaw/").removeprefix("artifacts/"): body
+            for path, body in in_workspace(name).items()
+        }
+        there = {path: both.workspaces[native_id] / path for path in kept}
+        files = {path for path, file in there.items() if file.is_file() and not file.is_symlink()}
+        assert {"SOUL.md", "MEMORY.md"} <= files
+        assert {path: kept[path] for path in files} == {path: there[path].read_bytes() for path in files}
+        assert all(file.exists() for file in there.values())
     soul = both.workspaces["rover"].joinpath("SOUL.md").read_bytes()
     sources = both.workspaces["rover"].joinpath("MEMORY.md").read_bytes()
     assert not {soul, sources} & set(held("Juniper").values())

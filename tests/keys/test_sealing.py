@@ -7,7 +7,6 @@ import base64
 import json
 from typing import Any
 
-import jsonschema
 import nacl.public
 import pytest
 from hypothesis import given
@@ -23,7 +22,7 @@ from lifeboat_keys.errors import (
     WrongAgentKey,
     WrongBinding,
 )
-from support import reference
+from support.alf.published_schemas import validate_as_published
 from support.paths import ROOT
 
 PAIR = nacl.public.PrivateKey(b"p" * 32)
@@ -86,8 +85,7 @@ def test_what_was_sealed_opens_again(payload: bytes, fields: tuple[str, str, str
 
 
 def test_a_sealed_record_validates_against_the_published_schema() -> None:
-    schema = json.loads(reference.require("schemas", "alf", "credentials.schema.json").read_text())
-    jsonschema.validate({"credentials": [_sealed()]}, schema, format_checker=jsonschema.FormatChecker())
+    validate_as_published("credentials", {"credentials": [_sealed()]})
 
 
 def test_the_header_says_how_it_was_sealed_and_the_nonce_stands_apart() -> None:

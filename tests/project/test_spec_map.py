@@ -1,4 +1,4 @@
-"""`spec_map.toml` has a row for everything ALF 1.0 asks for, and every test it names exists."""
+"""`spec_map.toml` has a row with a status for everything that ALF 1.0 asks for, and every test it names exists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ BULLETS = {
     "10.7": 4, "10.8": 4, "10.9": 6, "10.10": 4, "10.11": 6, "10.12": 5, "10.13": 8, "10.14": 9,
 }  # fmt: skip
 
+STATUSES = ("met", "partly", "otherwise")
+HEADING = "## What of the specification is not met"
+
 
 @cache
 def _map() -> dict[str, Any]:
@@ -26,6 +29,10 @@ def _map() -> dict[str, Any]:
 def _rows() -> list[tuple[str, dict[str, Any]]]:
     groups = [*_map()["bullets"], *_map()["requirements"]]
     return [(group["section"], item) for group in groups for item in group["items"]]
+
+
+def _number(section: str, item: dict[str, Any]) -> str:
+    return f"{section}.{item['bullet']}" if "bullet" in item else section
 
 
 @cache
@@ -51,7 +58,31 @@ def test_every_bullet_of_section_10_has_its_row() -> None:
 
 def test_every_row_names_its_tests() -> None:
     assert [(section, item["says"]) for section, item in _rows() if not item.get("tests")] == []
-    assert {name for _, item in _rows() for name in item} == {"bullet", "word", "says", "tests"}
+    assert {name for _, item in _rows() for name in item} == {"bullet", "word", "says", "status", "reason", "tests"}
+
+
+def test_every_row_has_a_status_and_only_a_row_that_is_not_met_a_reason() -> None:
+    assert [(section, item["says"]) for section, item in _rows() if item.get("status") not in STATUSES] == []
+    wrong = [
+        (section, item["says"], item["status"])
+        for section, item in _rows()
+        if bool(item.get("reason", "").strip()) is (item["status"] == "met")
+    ]
+    assert wrong == []
+
+
+def test_the_documentation_lists_every_row_that_is_not_met() -> None:
+    wanted = [
+        f"| §{_number(section, item)} | {item['says']} | {item['status']} | {item['reason']} |"
+        for section, item in _rows()
+        if item["status"] != "met"
+    ]
+    assert wanted
+    text = (ROOT / "docs/format.md").read_text()
+    table = text.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
+    assert [line for line in table.splitlines() if line.startswith("| §")] == wanted
+    met = sum(item["status"] == "met" for _, item in _rows())
+    assert f"{met} of {len(_rows())} requirements are met" in table
 
 
 def test_every_named_test_exists() -> None:

@@ -13,6 +13,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_keys.sealing import unseal
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
+from support.adapters.zeroclaw_installs import Install, make_install, packed
 from support.alf.archive_files import ArchiveFile
 from support.daemon.cli_client import run
 
@@ -81,3 +82,16 @@ def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...
         return folder
 
     return make
+
+
+@pytest.fixture
+def claw_with_vector(tmp_path: Path) -> Install:
+    """Return a ZeroClaw whose one memory has a vector, of a model that its configuration and its database name."""
+    made = make_install(tmp_path / "claw")
+    config = made.home / "config.toml"
+    settings = 'embedding_provider = "openai"\nembedding_model = "pip-embed-1"\nembedding_dimensions = 3\n'
+    config.write_text(config.read_text().replace("[memory]\n", f"[memory]\n{settings}"))
+    for name, value in (("provider", "openai"), ("model", "pip-embed-1"), ("dimensions", "3")):
+        made.execute("INSERT INTO memory_meta VALUES (?, ?)", f"embedding_{name}", value)
+    made.remember("buoy", "The buoy is red.", embedding=packed(0.5, -0.25, 1.0))
+    return made

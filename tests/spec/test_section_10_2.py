@@ -65,6 +65,7 @@ def test_the_import_writes_every_file(twice: tuple[ArchiveFile, ArchiveFile, Pat
 def test_raw_files_come_back_byte_for_byte(rich: Path, twice: tuple[ArchiveFile, ArchiveFile, Path]) -> None:
     first, second, workspace = twice
     names = [name for name in first.bodies if name.startswith(("raw/openclaw/", "artifacts/"))]
+    assert len(names) > 10
     for name in names:
         relative = name.split("/", 2)[2] if name.startswith("raw/") else name.split("/", 1)[1]
         assert (workspace / relative).read_bytes() == (rich / relative).read_bytes() == first.bodies[name]

@@ -50,12 +50,14 @@ def test_after_a_change_of_identity_new_memories_say_2_and_old_ones_still_1(
     assert archive.json("history/identity/1.json")["version"] == 1
 
 
-def test_filtering_by_identity_version_gives_disjoint_sets(changed: Path) -> None:
+def test_filtering_by_identity_version_gives_disjoint_sets(changed: Path, export: Callable[..., ArchiveFile]) -> None:
+    versions = {item["id"]: _version(item) for item in export(changed).records}
     hits = {
         version: {hit["id"] for hit in run("search", "Juniper", "the", "--identity-version", version)["hits"]}
         for version in ("1", "2")
     }
     found = {version: run("search", "Juniper", "noon", "--identity-version", version)["hits"] for version in "12"}
+    assert {versions[each] for each in hits["1"]} == {1} and {versions[each] for each in hits["2"]} == {2}
     assert not hits["1"] & hits["2"]
     assert [hit["snippet"] for hit in found["2"]]
     assert not {hit["id"] for hit in found["1"]} & {hit["id"] for hit in found["2"]}

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import stat
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import pyjson5 as json5
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from support.adapters.openclaw_workspaces import API_KEY, ENV_KEY, TELEGRAM_TOKEN
 from support.alf.archive_files import ArchiveFile
 from support.daemon.cli_client import run
-from support.daemon.migrating import MOORINGS, Tree, ada_in_openclaw, ada_in_zeroclaw, rows_of, tree_of
+from support.daemon.migrating import (
+    GOALS,
+    MOORINGS,
+    ZEROCLAW_KEYS,
+    Tree,
+    ada_in_openclaw,
+    ada_in_zeroclaw,
+    rows_of,
+    tree_of,
+)
 
 LARGE = ("--artifact-threshold", "1000000")
 """With it the large artifacts lie in the archives too."""
@@ -88,6 +102,59 @@ def test_nothing_is_lost_on_the_way(journey: Journey) -> None:
     assert there.json("principals.json") == first.json("principals.json")
     own = {name: data for name, data in first.bodies.items() if name.startswith(("raw/", "artifacts/"))}
     assert {name: there.bodies.get(name) for name in own} == own
+
+
+@pytest.mark.parametrize("runtime", ["openclaw", "zeroclaw"])
+def test_the_identity_is_recognizable_in_the_second_runtime(
+    request: pytest.FixtureRequest, tmp_path: Path, runtime: str
+) -> None:
+    request.getfixturevalue(f"from_{runtime}")
+    said = "".join(path.read_text() for path in sorted((tmp_path / "elsewhere/workspace").glob("*.md")))
+    wanted = (
+        ("Juniper", "Harbour pilot", "Robin", *GOALS) if runtime == "openclaw" else ("Ada", "keep boats afloat", "Mira")
+    )
+    assert [text for text in wanted if text not in said] == []
+
+
+def _decrypted(home: Path, value: str) -> str:
+    """Decrypt a value of `config.toml` as ZeroClaw does: ChaCha20-Poly1305 under the key of the installation."""
+    sealed = bytes.fromhex(value.removeprefix("enc2:"))
+    key = bytes.fromhex((home / ".secret_key").read_text().strip())
+    return ChaCha20Poly1305(key).decrypt(sealed[:12], sealed[12:], None).decode()
+
+
+def test_credentials_of_openclaw_work_in_zeroclaw(from_openclaw: Journey, tmp_path: Path) -> None:
+    """Under the settings that ZeroClaw reads them from, encrypted under the key of its installation."""
+    home = tmp_path / "elsewhere/.zeroclaw"
+    config = tomllib.loads((home / "config.toml").read_text())
+    models = [model for kind in config["providers"]["models"].values() for model in kind.values()]
+    assert {API_KEY, ENV_KEY} <= {_decrypted(home, model["api_key"]) for model in models if "api_key" in model}
+    assert _decrypted(home, config["channels"]["telegram"]["default"]["bot_token"]) == TELEGRAM_TOKEN
+
+
+def test_credentials_of_zeroclaw_work_in_openclaw(tmp_path: Path, export: Export, import_into: ImportInto) -> None:
+    """In the configuration that OpenClaw reads, where it reads such ones from, for their owner alone."""
+    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+    first = export(install.workspace(), "first.alf", *LARGE, runtime="zeroclaw")
+    state_dir = tmp_path / "elsewhere/.openclaw"
+    import_into("elsewhere", first, "--with-credentials", "--state-dir", str(state_dir), place=".openclaw/workspace")
+    config = json5.loads((state_dir / "openclaw.json").read_text())
+    assert config["channels"]["telegram"]["botToken"] == ZEROCLAW_KEYS["telegram"]
+    assert config["channels"]["discord"]["token"] == ZEROCLAW_KEYS["discord"]
+    assert stat.S_IMODE((state_dir / "openclaw.json").stat().st_mode) == 0o600
+
+
+def test_a_credential_without_a_place_in_the_second_runtime_is_named_with_the_reason(
+    isolated_home: Path, tmp_path: Path, export: Export
+) -> None:
+    _, workspace = ada_in_openclaw(isolated_home, tmp_path)
+    first = export(workspace, "first.alf", *LARGE)
+    target = tmp_path / "elsewhere/workspace"
+    report = run("alf", "import", first.path, "--runtime", "zeroclaw", "--to", target, "--with-credentials")
+    outcomes = {each["label"]: (each["outcome"], bool(each["reason"])) for each in report["credential_details"]}
+    assert len(outcomes) == len(first.json("credentials.json")["credentials"])
+    assert outcomes["openclaw.json: gateway.auth.token"] == ("skipped", True)
+    assert set(outcomes.values()) == {("injected", False), ("skipped", True)}
 
 
 def test_what_the_second_runtime_exports_is_a_valid_archive(journey: Journey) -> None:

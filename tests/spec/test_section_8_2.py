@@ -11,7 +11,7 @@ import pytest
 from lifeboat_alf.errors import UnsupportedVersion
 from lifeboat_alf.records import ENUMS, is_visible, reads_as
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_alf.testing import MemoryState, embedding, identity, principals, record
+from lifeboat_alf.testing import MemoryState, credentials, embedding, identity, principals, record
 from support.alf.archive_files import ArchiveFile
 
 
@@ -59,6 +59,9 @@ def test_unknown_enum_values_come_out_as_they_went_in(tmp_path: Path) -> None:
     document["principals"][0]["principal_type"] = "swarm"
     state = MemoryState().put_document("principals.json", document)
     state.put_document("identity.json", identity(capabilities=[{"name": "flight", "portability": "lunar"}]))
+    sealed = credentials()
+    sealed["credentials"][0]["credential_type"] = "retina_scan"
+    state.put_document("credentials.json", sealed)
     odd = record("Odd.", memory_type="oneiric", status="dormant", embeddings=[embedding([0.5], source="oracle")])
     state.add(odd)
     first = _written(state, tmp_path / "odd.alf")
@@ -68,5 +71,7 @@ def test_unknown_enum_values_come_out_as_they_went_in(tmp_path: Path) -> None:
     assert archive.bodies == ArchiveFile(first).bodies
     (found,) = archive.records
     assert (found["memory_type"], found["status"]) == ("oneiric", "dormant")
+    assert found["embeddings"][0]["source"] == "oracle"
     assert archive.json("principals.json")["principals"][0]["principal_type"] == "swarm"
+    assert archive.json("credentials.json")["credentials"][0]["credential_type"] == "retina_scan"
     assert archive.identity["structured"]["capabilities"][0]["portability"] == "lunar"

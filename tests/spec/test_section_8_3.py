@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pyrage
 import pytest
+from nacl.bindings import crypto_scalarmult_base
 
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import replicating
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_keys import age
+from lifeboat_keys.user_key import UserKey
 from support.adapters import canaries
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW
+from support.alf.archive_files import ArchiveFile
 from support.daemon import canary_story, second_copies
 from support.daemon.cli_client import run
 from support.endpoint.endpoint_servers import running_endpoint
@@ -35,6 +40,38 @@ def test_a_whole_archive_is_encrypted_on_demand_and_opens_for_its_user_alone(age
     assert pyrage.decrypt(data, [identity]).startswith(b"PK\x03\x04")
     run("alf", "import", sealed, "--to", copy)
     assert (copy / "SOUL.md").read_text() == soul
+
+
+def _candidate_keys(data: bytes) -> Iterator[bytes]:
+    """Yield every value of 32 bytes that a body holds: as the bytes of a run of hexadecimal or base64 digits, at any
+    place of it, and the bytes of a short body at any place."""
+    decoded = [data] if len(data) < 1024 else []
+    for run_of_digits in re.findall(rb"[0-9A-Za-z+/_-]{43,}", data):
+        with contextlib.suppress(ValueError):
+            decoded.append(bytes.fromhex(run_of_digits.decode()))
+        standard = run_of_digits.translate(bytes.maketrans(b"-_", b"+/"))
+        with contextlib.suppress(ValueError):  # a long path, which only looks like base64
+            decoded.append(base64.b64decode(standard + b"=" * (-len(standard) % 4)))
+    for value in decoded:
+        yield from (value[start : start + 32] for start in range(len(value) - 31))
+
+
+def test_nothing_that_an_archive_holds_opens_its_credentials(agent: Path, export: Callable[..., ArchiveFile]) -> None:
+    """Every value in it that could be a key is tried: as the agent's secret, and as the user's that wraps it."""
+    archive = export(agent)
+    keys = Context.open().keys()
+    agent_id = archive.manifest["agent"]["id"]
+    public_keys = {keys.agent_public(agent_id), keys.user_key().public.box}
+    tried = {candidate for body in archive.bodies.values() for candidate in _candidate_keys(body)}
+    assert public_keys <= tried, "the values of keys.json are among those that are tried"
+
+    def opens(key: bytes) -> bool:
+        """Whether it is an X25519 secret, or the secret that the user's one is derived from."""
+        return any(crypto_scalarmult_base(each) in public_keys for each in (key, UserKey(key).box_secret))
+
+    assert opens(keys.agent_secret(agent_id)) and opens(keys.user_key().secret)
+    assert [each for each in tried if opens(each)] == []
+    assert archive.json("credentials.json")["credentials"]
 
 
 def _recorded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:

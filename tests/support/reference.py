@@ -1,6 +1,7 @@
-"""Where the reference material lies that some tests compare with: the published schemas and specifications.
+"""Find the text of the specifications that some tests compare with.
 
-It is no part of the project. Tests that need it skip with a word where it is not.
+It is not part of the project. Tests that need it are skipped where it is missing. The published schemas of ALF are in
+`support/alf/schemas`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import pytest
 from lifeboat_daemon.control.commands import Said
 from lifeboat_daemon.errors import Busy, FileExists
 from lifeboat_tui.documents.doctor import Finding
+from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.doctor import CHECKING, Doctor
 from lifeboat_tui.screens.doctor_places import place_of
@@ -88,8 +89,19 @@ async def test_enter_starts_the_service_that_does_not_run() -> None:
     link = _finding_that(_finding("warning", "daemon", "lifeboat daemon start"))
     link.answers(["daemon", "start"], {"running": True})
     async with _open(link) as pilot:
+        link.connection = Connection(Stage.DOWN, "", "lifeboat daemon start", "2026-11-22T14:02:00Z")
         await press(pilot, "enter")
-    assert ("daemon", "start") in [words for words, _ in link.asked] or "it runs" in notes(pilot)[-1]
+        await settled(pilot)
+        assert [words for words, _ in link.asked].count(("daemon", "start")) == 1
+
+
+async def test_enter_starts_no_second_service() -> None:
+    link = _finding_that(_finding("warning", "daemon", "lifeboat daemon start"))
+    async with _open(link) as pilot:
+        await press(pilot, "enter")
+        await settled(pilot)
+        assert "it runs" in notes(pilot)[-1]
+        assert ("daemon", "start") not in [words for words, _ in link.asked]
 
 
 async def test_what_only_a_shell_does_is_said_to_be() -> None:

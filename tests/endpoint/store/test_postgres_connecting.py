@@ -123,10 +123,9 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
     authority, other = trustme.CA(), trustme.CA()
     authority.cert_pem.write_to_path(str(folder / "authority.pem"))
     other.cert_pem.write_to_path(str(folder / "other.pem"))
-    client = authority.issue_cert("client.example.com", common_name=WORKER)
-    client.cert_chain_pems[0].write_to_path(str(folder / "client.pem"))
-    client.private_key_pem.write_to_path(str(folder / "client.key"))
-    (folder / "client.key").chmod(0o600)
+    _write_client_files(folder, "client", authority, WORKER)
+    _write_client_files(folder, "stranger", other, WORKER)
+    _write_client_files(folder, "api", authority, API)
     with shared_database() as database:
         place = database.server.folder
         server = authority.issue_cert("localhost", "db.example.com")
@@ -146,6 +145,13 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
         made = Network(database, port, folder)
         made.restarted("-c ssl=on")
         yield made
+
+
+def _write_client_files(folder: Path, name: str, authority: trustme.CA, role: str) -> None:
+    made = authority.issue_cert("client.example.com", common_name=role)
+    made.cert_chain_pems[0].write_to_path(str(folder / f"{name}.pem"))
+    made.private_key_pem.write_to_path(str(folder / f"{name}.key"))
+    (folder / f"{name}.key").chmod(0o600)
 
 
 @pytest.fixture(autouse=True)
@@ -184,8 +190,17 @@ def test_a_server_of_another_authority_is_told_nothing(network: Network) -> None
 def test_who_needs_a_certificate_of_his_own_is_let_in_with_it_alone(network: Network) -> None:
     with pytest.raises(errors.VaultUnusable):
         network.check(network.address(), WORKER)
-    own = f"sslcert={network.folder / 'client.pem'} sslkey={network.folder / 'client.key'}"
-    network.check(network.address(own), WORKER)
+    network.check(network.address(_own_certificate(network, "client")), WORKER)
+
+
+@pytest.mark.parametrize("name", ["stranger", "api"], ids=["of another authority", "of another role"])
+def test_another_certificate_lets_nobody_in(network: Network, name: str) -> None:
+    with pytest.raises(errors.VaultUnusable):
+        network.check(network.address(_own_certificate(network, name)), WORKER)
+
+
+def _own_certificate(network: Network, name: str) -> str:
+    return f"sslcert={network.folder / f'{name}.pem'} sslkey={network.folder / f'{name}.key'}"
 
 
 @pytest.mark.parametrize("name", ["PGSSLMODE", "PGGSSENCMODE", "PGSSLMINPROTOCOLVERSION"])
