@@ -24,6 +24,7 @@ from support.adapters.canaries import canary, rotated
 from support.adapters.canary_planting import plant
 from support.adapters.canary_scan import Leak
 from support.adapters.openclaw_workspaces import StateFolder
+from support.aged_files import age_files
 
 ROTATED = "config: provider key"
 NAME = "Juniper"
@@ -146,6 +147,7 @@ def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> It
     story.state = plant(story.user / ".openclaw", generation)
     memory = story.state.workspace / "MEMORY.md"
     memory.write_text(f"{memory.read_text()}\n## Odd\n\n{PLANTED_PLACEHOLDER}\n")
+    age_files(story.user)
     story.before = read_tree(story.user / ".openclaw")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in story.environment.items():
