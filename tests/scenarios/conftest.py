@@ -11,8 +11,14 @@ from support.prepared_folders import PreparedFolders
 
 
 @pytest.fixture
+def protected_ada(prepared_folders: PreparedFolders) -> Harbour:
+    """Ada, just protected: sequence 0."""
+    return prepared_folders.restore("ada just protected", harbour)
+
+
+@pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Harbour:
-    return prepared_folders.restore("ada", _ada_after_a_day)
+    return prepared_folders.restore("ada after a day", _ada_after_a_day)
 
 
 def _ada_after_a_day(folder: Path) -> Harbour:

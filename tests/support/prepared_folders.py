@@ -108,6 +108,4 @@ def _refresh_seen_files(database: Path, folder: Path, inodes: dict[str, int]) ->
         for (root,) in connection.execute("select value from fact where key = 'root'").fetchall():
             each = copies.get(int(root.strip('"').partition(":")[2]))
             if each is not None:
-                connection.execute(
-                    "update fact set value = ? where key = 'root'", (f'"{each.st_dev}:{each.st_ino}"',)
-                )
+                connection.execute("update fact set value = ? where key = 'root'", (f'"{each.st_dev}:{each.st_ino}"',))
