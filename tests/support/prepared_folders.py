@@ -2,6 +2,9 @@
 
 The path stays the same because prepared folders hold absolute paths: an agent's workspace, the configuration of its
 runtime. A test may change its folder as it likes; the next test gets the prepared state again.
+
+A restore must not be part of what is prepared if a test takes it back: `lifeboat undo` compares inodes and change
+times, and a copied file has others.
 """
 
 from __future__ import annotations
