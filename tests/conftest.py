@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from support.prepared_folders import PreparedFolders
+
 pytest_plugins = ["support.parallel"]
 
 settings.register_profile(
@@ -35,6 +37,12 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LIFEBOAT_HOME", str(home / "lifeboat"))
     yield home
+
+
+@pytest.fixture(scope="session")
+def prepared_folders(tmp_path_factory: pytest.TempPathFactory) -> PreparedFolders:
+    """Folders that are built once in this process and restored for each test."""
+    return PreparedFolders(tmp_path_factory.mktemp("prepared"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections import defaultdict
 from collections.abc import Iterable
 
 from lifeboat_alf import codec
@@ -74,10 +75,13 @@ def empty_buckets() -> list[bytes]:
 
 def digest_of_items(items: Iterable[tuple[bytes, bytes]]) -> bytes:
     """The digest from every (key, item hash) pair of a state."""
-    grouped: list[list[tuple[bytes, bytes]]] = [[] for _ in range(BUCKETS)]
+    grouped: defaultdict[int, list[tuple[bytes, bytes]]] = defaultdict(list)
     for key, item in items:
         grouped[bucket_of(key)].append((key, item))
-    return root([bucket_hash(group) for group in grouped])
+    buckets = empty_buckets()
+    for number, group in grouped.items():
+        buckets[number] = bucket_hash(group)
+    return root(buckets)
 
 
 def entry_item(entry: Entry) -> tuple[bytes, bytes]:

@@ -76,9 +76,19 @@ def _covers(documented: str, actual: str) -> bool:
     )
 
 
-@pytest.fixture
-def openclaw(isolated_home: Path) -> StateFolder:
-    made = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw", large=True)
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Json]]:
+    """Run every command once; what each wrote, with the heading it is documented under."""
+    home = tmp_path_factory.mktemp("documented")
+    home.chmod(0o700)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("LIFEBOAT_HOME", str(home / "lifeboat"))
+        return list(_documents(_openclaw(home), tmp_path_factory.mktemp("written")))
+
+
+def _openclaw(home: Path) -> StateFolder:
+    made = openclaw_workspaces.make_state_dir(home / ".openclaw", large=True)
     run("agents", "add", made.workspace)
     memory = made.workspace / "MEMORY.md"
     memory.write_text(memory.read_text() + "\n## Ink\n\nBuy ink for the plotter.\n")
@@ -315,19 +325,19 @@ def _converted_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     yield heading, run("alf", "convert", "agent:Juniper", "--to", "alf", "-o", sealed, "--encrypt")
 
 
-def test_every_field_that_a_command_writes_is_documented(openclaw: StateFolder, tmp_path: Path) -> None:
+def test_every_field_that_a_command_writes_is_documented(documents: list[tuple[str, Json]]) -> None:
     sections = _sections()
     missing = set()
-    for heading, document in _documents(openclaw, tmp_path):
+    for heading, document in documents:
         for field in _fields(document):
             if not any(_covers(documented, field) for documented in sections[heading]):
                 missing.add(f"{heading}: {field}")
     assert sorted(missing) == []
 
 
-def test_every_documented_field_is_written(openclaw: StateFolder, tmp_path: Path) -> None:
+def test_every_documented_field_is_written(documents: list[tuple[str, Json]]) -> None:
     written: dict[str, set[str]] = {}
-    for heading, document in _documents(openclaw, tmp_path):
+    for heading, document in documents:
         written.setdefault(heading, set()).update(_fields(document))
     unwritten = set()
     for heading, found in written.items():

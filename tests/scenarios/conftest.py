@@ -7,11 +7,22 @@ from pathlib import Path
 import pytest
 
 from support.daemon.harbour import Harbour, harbour
+from support.prepared_folders import PreparedFolders
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
+def protected_ada(prepared_folders: PreparedFolders) -> Harbour:
+    """Ada, just protected: sequence 0."""
+    return prepared_folders.restore("ada just protected", harbour)
+
+
+@pytest.fixture
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada after a day", _ada_after_a_day)
+
+
+def _ada_after_a_day(folder: Path) -> Harbour:
+    made = harbour(folder)
     made.day_passes()
     return made
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
 import os
 import resource
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
 from support.adapters import canaries
 from support.adapters.canary_scan import Leak, Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
-from support.daemon.canary_story import NAME, Story, machine
+from support.daemon.canary_story import NAME, Story, on_machine, protected_machine
 from support.killing import RESTORE_STEPS, killed_at
+from support.patience import patience
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are made in forks, which this system lacks")
 
@@ -34,9 +41,10 @@ CAPTURE = (
 
 
 @pytest.fixture(params=[OLD, NEW])
-def story(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Story]:
-    with machine(tmp_path, request.param) as made:
-        made.once("agents", "add", made.state.workspace, "--name", NAME)
+def story(request: pytest.FixtureRequest, prepared_folders: PreparedFolders) -> Iterator[Story]:
+    build = partial(protected_machine, generation=request.param)
+    made = prepared_folders.restore(f"machine of {request.param}", build)
+    with on_machine(made):
         made.rotate()
         yield made
 
@@ -78,30 +86,52 @@ def test_a_delivery_to_the_runtime_that_is_killed_leaves_no_canary_in_the_home(s
     assert leaks_in_own_folders(story) == []
 
 
-_CRASHING = """
-import os, resource, signal, sys
-resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-from lifeboat_alf.seams import steps
-def hook(step):
-    if step == {step!r}:
-        os.kill(os.getpid(), {signal})
-steps.hook = hook
-from lifeboat_daemon.cli import program
-{run}(sys.argv[1:])
-"""
+_PR_SET_DUMPABLE = 4
 
 
 def crashed(story: Story, step: Step, number: int, *arguments: str | Path, protected: bool = True) -> list[Path]:
-    """Let a command of its own process crash in a scratch folder; the core files it leaves there."""
-    scratch = story.folder / "scratch"
+    """Let a command crash at a step, in a process of an empty folder; return the core files it leaves there."""
+    scratch, output = story.folder / "scratch", story.folder / "output of the crash"
     scratch.mkdir()
-    code = _CRASHING.format(step=str(step), signal=int(number), run="program.main" if protected else "program.run")
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    ended = subprocess.run(
-        command, cwd=scratch, env={**os.environ, **story.environment}, capture_output=True, timeout=60, check=False
-    )
-    assert ended.returncode == -number, ended.stderr.decode()
+    command = program.main if protected else program.run
+    child = os.fork()
+    if child == 0:
+        _crash(partial(command, [str(each) for each in arguments]), step, number, scratch, output)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status == -number, output.read_text()
     return list(scratch.iterdir())
+
+
+def _crash(command: Callable[[], object], step: Step, number: int, scratch: Path, output: Path) -> NoReturn:
+    def hook(reached: Step) -> None:
+        if reached == step:
+            os.kill(os.getpid(), number)
+
+    try:
+        _allow_core_dumps()
+        _end_in_time()
+        os.chdir(scratch)
+        written = os.open(output, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.dup2(written, 1)
+        os.dup2(written, 2)
+        faulthandler.disable()  # pytest's, which would write to the terminal
+        steps.hook = hook
+        command()
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+
+
+def _allow_core_dumps() -> None:
+    """Undo what a command of an earlier test set for this process. What a core file says is left out of it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+    Path("/proc/self/coredump_filter").write_text("0")
+
+
+def _end_in_time() -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(int(patience()))
 
 
 def _cores_are_written_here() -> bool:

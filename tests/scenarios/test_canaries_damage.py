@@ -6,7 +6,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
+from functools import partial
 
 import pytest
 
@@ -15,15 +15,17 @@ from support.adapters import canaries
 from support.adapters.canaries import canary
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
-from support.daemon.canary_story import NAME, Story, kept_bodies, machine, told
+from support.daemon.canary_story import NAME, Story, kept_bodies, on_machine, protected_machine, told
+from support.prepared_folders import PreparedFolders
 
 CONFIG = "raw/openclaw-home/openclaw.json"
 
 
 @pytest.fixture(params=[OLD, NEW])
-def story(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Story]:
-    with machine(tmp_path, request.param) as made:
-        made.once("agents", "add", made.state.workspace, "--name", NAME)
+def story(request: pytest.FixtureRequest, prepared_folders: PreparedFolders) -> Iterator[Story]:
+    build = partial(protected_machine, generation=request.param)
+    made = prepared_folders.restore(f"machine of {request.param}", build)
+    with on_machine(made):
         yield made
 
 

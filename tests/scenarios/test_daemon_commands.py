@@ -15,7 +15,7 @@ from lifeboat_daemon import agents
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.locks import agent_lock
 from support.daemon.cli_client import run
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour
 from support.daemon.invariants import always
 from support.daemon.serving import Daemon, serving, until
 
@@ -23,8 +23,8 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harbour:
-    made = harbour(tmp_path)
+def ada(protected_ada: Harbour, monkeypatch: pytest.MonkeyPatch) -> Harbour:
+    made = protected_ada
     for name, value in made.context.environment.items():
         monkeypatch.setenv(name, value)
     agents.write_setting(made.context, made.agent, "capture.quiet", "0s")

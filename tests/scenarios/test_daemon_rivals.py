@@ -14,14 +14,14 @@ import pytest
 
 from lifeboat_daemon import agents
 from lifeboat_daemon.service.single import holder
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour
 from support.daemon.invariants import always
 from support.daemon.serving import Daemon, serving, until
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
+def ada(protected_ada: Harbour) -> Harbour:
+    made = protected_ada
     agents.write_setting(made.context, made.agent, "capture.quiet", "0s")
     return made
 

@@ -22,8 +22,8 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+def ada(protected_ada: Harbour) -> Harbour:
+    return protected_ada
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_daemon.capture.ignore import parse
 from support.daemon.protected import Protected
+from support.prepared_folders import PreparedFolders
 
 SECONDS = 20
 """Far above what any of these takes, far below what they took before they were bounded."""
@@ -32,8 +33,12 @@ def in_time() -> Iterator[None]:
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path, config='{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n')
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("ada before she is led astray", _protected_ada)
+
+
+def _protected_ada(folder: Path) -> Protected:
+    made = Protected(folder, config='{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n')
     made.add()
     return made
 

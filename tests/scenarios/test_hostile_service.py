@@ -16,13 +16,13 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.address import UnixAddress
 from lifeboat_daemon.control.client import Client, open_socket
 from lifeboat_daemon.home import Home
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour
 from support.daemon.serving import Daemon, serving, until
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+def ada(protected_ada: Harbour) -> Harbour:
+    return protected_ada
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.demo.tree import read_tree
 from support.daemon import invariants
-from support.daemon.harbour import TODAY, Harbour, harbour
+from support.daemon.harbour import TODAY, Harbour
 from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
@@ -28,6 +28,11 @@ BEFORE_THE_COMMIT = (
 )
 
 
+@pytest.fixture
+def ada(protected_ada: Harbour) -> Harbour:
+    return protected_ada
+
+
 def a_day(ada: Harbour) -> None:
     """Notes change, one goes, and a file comes that is too large to lie in the database."""
     demo.a_day_passes(ada.workspace, TODAY)
@@ -35,8 +40,7 @@ def a_day(ada: Harbour) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_capture_that_is_killed_kept_all_or_nothing(tmp_path: Path, step: Step) -> None:
-    ada = harbour(tmp_path)
+def test_a_capture_that_is_killed_kept_all_or_nothing(ada: Harbour, step: Step) -> None:
     a_day(ada)
     day_tree = read_tree(ada.workspace)
     reached = 0
@@ -57,8 +61,7 @@ def test_a_capture_that_is_killed_kept_all_or_nothing(tmp_path: Path, step: Step
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_the_first_capture_that_is_killed_is_made_again(tmp_path: Path, step: Step) -> None:
-    ada = harbour(tmp_path)
+def test_the_first_capture_that_is_killed_is_made_again(ada: Harbour, tmp_path: Path, step: Step) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         folder = ada.context.home.vault_folder(ada.agent.id)
         assert vault.head() is not None
@@ -71,14 +74,12 @@ def test_the_first_capture_that_is_killed_is_made_again(tmp_path: Path, step: St
     invariants.always(ada.context, ada.agent, ada.trees)
 
 
-def test_every_named_step_of_a_capture_is_reached(tmp_path: Path) -> None:
-    ada = harbour(tmp_path)
+def test_every_named_step_of_a_capture_is_reached(ada: Harbour) -> None:
     a_day(ada)
     assert set(STEPS) == set(steps_of(lambda: capture(ada.context, ada.agent)))
 
 
-def test_no_body_without_a_row_is_left_behind(tmp_path: Path) -> None:
-    ada = harbour(tmp_path)
+def test_no_body_without_a_row_is_left_behind(ada: Harbour) -> None:
     a_day(ada)
     assert killed_at(lambda: capture(ada.context, ada.agent), Step.CAPTURE_ROWS_WRITTEN)
     ada.capture()

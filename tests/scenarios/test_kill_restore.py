@@ -15,6 +15,7 @@ from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from support.daemon import invariants
 from support.daemon.harbour import Harbour, harbour
 from support.killing import RESTORE_STEPS, killed_at, steps_of
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"
@@ -24,9 +25,13 @@ INTO_A_FOLDER = (Step.RESTORE_STAGED, Step.RESTORE_JOURNAL_WRITTEN, Step.RESTORE
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada with three sequences", _ada_with_three_sequences)
+
+
+def _ada_with_three_sequences(folder: Path) -> Harbour:
     """Three sequences; the workspace is as at the last."""
-    made = harbour(tmp_path)
+    made = harbour(folder)
     made.day_passes()
     made.another_day_passes()
     return made

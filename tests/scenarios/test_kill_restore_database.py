@@ -7,6 +7,7 @@ import errno
 import os
 import sqlite3
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,8 +18,19 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, recover, restore, undo
-from support.daemon.migrating import Json, Traveller, Tree, ada_in_zeroclaw, change, found_by, rows_of, tree_of
+from support.daemon.migrating import (
+    Json,
+    Traveller,
+    Tree,
+    ada_in_zeroclaw,
+    change,
+    found_by,
+    prepared_home,
+    rows_of,
+    tree_of,
+)
 from support.killing import RESTORE_STEPS, killed_at
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="processes are killed as forks, which this system lacks"
@@ -46,8 +58,13 @@ def _files(home: Path) -> Tree:
 
 
 @pytest.fixture(params=["0.8.3", "0.5.9"])
-def ada(request: pytest.FixtureRequest, tmp_path: Path) -> Ada:
-    traveller, install = ada_in_zeroclaw(tmp_path, request.param)
+def ada(request: pytest.FixtureRequest, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Ada:
+    build = partial(_ada_with_two_sequences, generation=request.param)
+    return prepared_home(prepared_folders, monkeypatch, f"ada in zeroclaw {request.param}", build)
+
+
+def _ada_with_two_sequences(user: Path, folder: Path, generation: str) -> Ada:
+    traveller, install = ada_in_zeroclaw(folder, generation)
     first = rows_of(install.database), _files(install.home)
     change(
         install.database,

@@ -19,6 +19,7 @@ from lifeboat_keys.user_key import UserKey
 from support.daemon import invariants
 from support.daemon.protected import MEMORY, Protected
 from support.killing import killed_at, steps_of
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
@@ -31,9 +32,13 @@ LOST = Device(b"\x07" * 32, "laptop", "2026-11-12T12:00:00.000Z", "2026-11-12T12
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("ada with a credential", _ada_with_a_credential)
+
+
+def _ada_with_a_credential(folder: Path) -> Protected:
     """Three sequences with a credential."""
-    made = Protected(tmp_path, config=CONFIG)
+    made = Protected(folder, config=CONFIG)
     made.add()
     for number in range(2):
         made.write("MEMORY.md", f"{MEMORY}\n## Tide\n\nHigh water at {number} o'clock.\n")

@@ -15,6 +15,7 @@ from lifeboat_endpoint.vault import Retention, ThinReport
 from support.daemon import invariants
 from support.daemon.harbour import Harbour, harbour
 from support.killing import killed_at, steps_of
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
@@ -23,9 +24,13 @@ SEQUENCES = 24
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada with two dozen sequences", _ada_with_two_dozen_sequences)
+
+
+def _ada_with_two_dozen_sequences(folder: Path) -> Harbour:
     """Two dozen sequences of one note and of a large file, each a patch away from the one before."""
-    made = harbour(tmp_path)
+    made = harbour(folder)
     chart = bytearray(os.urandom(150_000).hex().encode())
     for number in range(1, SEQUENCES):
         with (made.workspace / "MEMORY.md").open("a") as note:

@@ -13,6 +13,7 @@ from lifeboat_daemon import config, retention
 from support.daemon import invariants
 from support.daemon.harbour import Harbour, harbour
 from support.killing import killed_at, steps_of
+from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")
 
@@ -22,9 +23,13 @@ VERSIONS = 6
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada with versions of a chart", _ada_with_versions_of_a_chart)
+
+
+def _ada_with_versions_of_a_chart(folder: Path) -> Harbour:
     """Half a dozen versions of a chart, each a patch away from the one before, and one that is a file of its own."""
-    made = harbour(tmp_path)
+    made = harbour(folder)
     config.write(made.context.home, made.context.files, "artifacts.interval", "0s")
     chart = bytearray(os.urandom(150_000).hex().encode())
     for number in range(VERSIONS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,9 +25,11 @@ from support.daemon.migrating import (
     ada_in_openclaw,
     change,
     found_by,
+    prepared_home,
     rows_of,
     tree_of,
 )
+from support.prepared_folders import PreparedFolders
 
 EARLY = """schema_version = 2
 default_provider = "anthropic"
@@ -50,12 +53,23 @@ class Moved(NamedTuple):
     report: Json
 
 
+@pytest.fixture
+def at_home(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> tuple[Traveller, Path]:
+    """Ada in OpenClaw, and her workspace."""
+    return prepared_home(prepared_folders, monkeypatch, "ada in openclaw", ada_in_openclaw)
+
+
 @pytest.fixture(params=["current", "early"])
-def moved(request: pytest.FixtureRequest, isolated_home: Path, tmp_path: Path) -> Moved:
-    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+def moved(request: pytest.FixtureRequest, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Moved:
+    build = partial(_moved_to_zeroclaw, layout=request.param)
+    return prepared_home(prepared_folders, monkeypatch, f"ada moved to zeroclaw {request.param}", build)
+
+
+def _moved_to_zeroclaw(user: Path, folder: Path, layout: str) -> Moved:
+    ada, old = ada_in_openclaw(user, folder)
     tree, memories, head = tree_of(old), ada.memories(), ada.head
-    home = tmp_path / "claw"
-    if request.param == "early":
+    home = folder / "claw"
+    if layout == "early":
         home.mkdir()
         (home / "config.toml").write_text(EARLY)
         workspace, database = home / "workspace", home / "workspace/memory/brain.db"
@@ -65,8 +79,8 @@ def moved(request: pytest.FixtureRequest, isolated_home: Path, tmp_path: Path) -
     return Moved(ada, old, tree, memories, head, workspace, home, database, report)
 
 
-def test_the_agent_is_rich(isolated_home: Path, tmp_path: Path) -> None:
-    ada, _ = ada_in_openclaw(isolated_home, tmp_path)
+def test_the_agent_is_rich(at_home: tuple[Traveller, Path]) -> None:
+    ada, _ = at_home
     found = ada.memories().values()
     assert len(found) == MOORINGS
     assert {each["memory_type"] for each in found} == {"semantic", "episodic", "procedural", "preference", "summary"}
@@ -239,32 +253,29 @@ def _changes(before: dict[str, Json], after: dict[str, Json]) -> Json:
 # A copy ------------------------------------------------------------------------------------------------------------
 
 
-def test_without_adopt_nothing_of_the_agent_changes(isolated_home: Path, tmp_path: Path) -> None:
-    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+def test_without_adopt_nothing_of_the_agent_changes(at_home: tuple[Traveller, Path], tmp_path: Path) -> None:
+    ada, old = at_home
     before = ada.agent, ada.head, tree_of(old)
     run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "copy")
     assert (ada.agent, ada.head, tree_of(old)) == before
     assert len(rows_of(tmp_path / ".zeroclaw/data/memory/brain.db")) == MOORINGS
 
 
-def test_a_dry_run_writes_nothing_and_counts_the_rows(isolated_home: Path, tmp_path: Path) -> None:
-    ada_in_openclaw(isolated_home, tmp_path)
+def test_a_dry_run_writes_nothing_and_counts_the_rows(at_home: tuple[Traveller, Path], tmp_path: Path) -> None:
     found = run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "copy", "--dry-run")
     assert not (tmp_path / "copy").exists()
     assert not (tmp_path / ".zeroclaw").exists()
     assert any(item["name"].endswith("memory/brain.db") and item["action"] == "create" for item in found["items"])
 
 
-def test_an_unknown_runtime_is_named(isolated_home: Path, tmp_path: Path) -> None:
-    ada_in_openclaw(isolated_home, tmp_path)
+def test_an_unknown_runtime_is_named(at_home: tuple[Traveller, Path], tmp_path: Path) -> None:
     found = run("restore", "Ada", "--runtime", "nosuchclaw", "--to", tmp_path / "copy", expect=1)
     assert found["error"]["code"] == "unknown_runtime"
 
 
 def test_a_home_that_does_not_know_the_agent_is_told_of_it_also_without_credentials(
-    isolated_home: Path, tmp_path: Path
+    at_home: tuple[Traveller, Path], tmp_path: Path
 ) -> None:
-    ada_in_openclaw(isolated_home, tmp_path)
     made = make_install(tmp_path / "claw")
     before = (made.home / "config.toml").read_text()
     run("restore", "Ada", "--runtime", "zeroclaw", "--to", made.home / "agents/ada/workspace")
@@ -275,9 +286,9 @@ def test_a_home_that_does_not_know_the_agent_is_told_of_it_also_without_credenti
 
 
 def test_the_sequence_with_the_credentials_is_kept_where_an_agent_is_adopted_without_them(
-    isolated_home: Path, tmp_path: Path
+    at_home: tuple[Traveller, Path], tmp_path: Path
 ) -> None:
-    ada, _ = ada_in_openclaw(isolated_home, tmp_path)
+    ada, _ = at_home
     head = ada.head
     run("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace", "--adopt")
     with Context.open().vault(ada.agent.id) as vault:
@@ -285,9 +296,8 @@ def test_the_sequence_with_the_credentials_is_kept_where_an_agent_is_adopted_wit
 
 
 def test_a_runtime_that_is_at_work_is_not_written_under(
-    isolated_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at_home: tuple[Traveller, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ada_in_openclaw(isolated_home, tmp_path)
     monkeypatch.setattr(adapter("zeroclaw").__class__, "running", lambda self, installation: "zeroclaw, process 17")
     command = ("restore", "Ada", "--runtime", "zeroclaw", "--to", tmp_path / "claw/agents/ada/workspace")
     found = run(*command, expect=3)
@@ -296,8 +306,8 @@ def test_a_runtime_that_is_at_work_is_not_written_under(
     assert not (tmp_path / "claw").exists()
 
 
-def test_the_workspace_of_an_agent_takes_no_files_of_another_runtime(isolated_home: Path, tmp_path: Path) -> None:
-    ada, _ = ada_in_openclaw(isolated_home, tmp_path)
+def test_the_workspace_of_an_agent_takes_no_files_of_another_runtime(at_home: tuple[Traveller, Path]) -> None:
+    ada, _ = at_home
     before = tree_of(ada.agent.workspace)
     found = run("restore", "Ada", "--runtime", "zeroclaw", "--yes", expect=3)
     assert found["error"]["code"] == "target_refused"

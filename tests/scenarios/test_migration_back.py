@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,9 +20,11 @@ from support.daemon.migrating import (
     Tree,
     ada_in_zeroclaw,
     found_by,
+    prepared_home,
     rows_of,
     tree_of,
 )
+from support.prepared_folders import PreparedFolders
 
 DATABASE_FILES = (".db", ".db-wal", ".db-shm")
 
@@ -45,7 +48,7 @@ def files_of(folder: Path) -> Tree:
     return {name: data for name, data in tree_of(folder).items() if not name.endswith(DATABASE_FILES)}
 
 
-def _moved(folder: Path, generation: str) -> Moved:
+def _moved(user: Path, folder: Path, generation: str) -> Moved:
     ada, install = ada_in_zeroclaw(folder, generation)
     tree, rows, memories = files_of(install.home), rows_of(install.database), ada.memories()
     workspace = folder / "open" / "workspace"
@@ -55,8 +58,9 @@ def _moved(folder: Path, generation: str) -> Moved:
 
 
 @pytest.fixture(params=["0.8.3", "0.5.9"])
-def moved(request: pytest.FixtureRequest, tmp_path: Path) -> Moved:
-    return _moved(tmp_path, request.param)
+def moved(request: pytest.FixtureRequest, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Moved:
+    build = partial(_moved, generation=request.param)
+    return prepared_home(prepared_folders, monkeypatch, f"ada moved to openclaw {request.param}", build)
 
 
 @pytest.mark.parametrize("generation", ["0.8.3", "0.5.9"])
@@ -152,8 +156,8 @@ def _edit_notes(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize("generation", ["0.1.0", "0.1.1", "0.1.5", "0.8.0", "0.8.7"])
-def test_every_shape_of_the_database_comes_back_equal(tmp_path: Path, generation: str) -> None:
-    moved = _moved(tmp_path, generation)
+def test_every_shape_of_the_database_comes_back_equal(isolated_home: Path, tmp_path: Path, generation: str) -> None:
+    moved = _moved(isolated_home, tmp_path, generation)
     moved.ada.adopt("zeroclaw", moved.old)
     assert rows_of(moved.install.database) == moved.rows
     assert files_of(moved.install.home) == moved.old_tree

@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
+from support.adapters.zeroclaw_installs import Install
 from support.daemon.cli_client import run
-from support.daemon.migrating import ada_in_zeroclaw, change, rows_of
+from support.daemon.migrating import ada_in_zeroclaw, change, prepared_home, rows_of
+from support.prepared_folders import PreparedFolders
+
+
+@pytest.fixture
+def early_install(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Ada in an early ZeroClaw."""
+    return prepared_home(prepared_folders, monkeypatch, "ada in early zeroclaw", partial(_install, generation="0.5.9"))
+
+
+@pytest.fixture
+def current_install(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Ada in a current ZeroClaw."""
+    build = partial(_install, generation="0.8.3")
+    return prepared_home(prepared_folders, monkeypatch, "ada in current zeroclaw", build)
+
+
+def _install(user: Path, folder: Path, generation: str) -> Install:
+    return ada_in_zeroclaw(folder, generation)[1]
 
 
 def located(workspace: Path, folder: Path) -> Installation:
@@ -19,9 +39,9 @@ def located(workspace: Path, folder: Path) -> Installation:
 @pytest.mark.parametrize("options", [(), ("--with-credentials",)])
 @pytest.mark.parametrize("is_there", [False, True])
 def test_a_restore_into_the_place_of_an_agent_makes_a_home_that_knows_it(
-    tmp_path: Path, is_there: bool, options: tuple[str, ...]
+    early_install: Install, tmp_path: Path, is_there: bool, options: tuple[str, ...]
 ) -> None:
-    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+    install = early_install
     home = tmp_path / "new"
     workspace = home / "agents" / "nova" / "workspace"
     if is_there:
@@ -33,8 +53,8 @@ def test_a_restore_into_the_place_of_an_agent_makes_a_home_that_knows_it(
     assert len(rows_of(home / "data/memory/brain.db")) == len(rows_of(install.database))
 
 
-def test_what_was_restored_into_the_place_of_an_agent_can_be_added(tmp_path: Path) -> None:
-    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
+def test_what_was_restored_into_the_place_of_an_agent_can_be_added(early_install: Install, tmp_path: Path) -> None:
+    install = early_install
     workspace = tmp_path / "new" / "agents" / "nova" / "workspace"
     workspace.mkdir(parents=True)
     run("restore", "Ada", "--to", workspace)
@@ -44,8 +64,10 @@ def test_what_was_restored_into_the_place_of_an_agent_can_be_added(tmp_path: Pat
 
 
 @pytest.mark.parametrize("is_there", [False, True])
-def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(tmp_path: Path, is_there: bool) -> None:
-    _, install = ada_in_zeroclaw(tmp_path, "0.8.3")
+def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(
+    current_install: Install, tmp_path: Path, is_there: bool
+) -> None:
+    install = current_install
     workspace = tmp_path / "new" / ".zeroclaw" / "workspace"
     if is_there:
         workspace.mkdir(parents=True)
@@ -55,8 +77,8 @@ def test_a_restore_into_the_place_of_the_only_agent_makes_a_home_that_knows_it(t
     assert len(rows_of(host.data_folder(found) / "memory/brain.db")) == len(rows_of(install.database))
 
 
-def test_a_dry_run_says_what_becomes_of_the_rows(tmp_path: Path) -> None:
-    _, install = ada_in_zeroclaw(tmp_path, "0.8.3")
+def test_a_dry_run_says_what_becomes_of_the_rows(current_install: Install) -> None:
+    install = current_install
     workspace = install.workspace("ada")
     first = run("sync", "Ada")["agents"][0]["sequence"]
     count = len(rows_of(install.database))

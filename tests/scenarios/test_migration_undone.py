@@ -9,7 +9,8 @@ import pytest
 
 from lifeboat_daemon.agent import Agent
 from support.daemon.cli_client import run
-from support.daemon.migrating import Json, Traveller, Tree, ada_in_openclaw, change, tree_of
+from support.daemon.migrating import Json, Traveller, Tree, ada_in_openclaw, change, prepared_home, tree_of
+from support.prepared_folders import PreparedFolders
 
 
 class Moved(NamedTuple):
@@ -22,8 +23,9 @@ class Moved(NamedTuple):
 
 
 @pytest.fixture
-def moved(isolated_home: Path, tmp_path: Path) -> Moved:
-    ada, old = ada_in_openclaw(isolated_home, tmp_path)
+def moved(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Moved:
+    """The move is made in each test: an undo refuses copies of the files that the restore wrote."""
+    ada, old = prepared_home(prepared_folders, monkeypatch, "ada in openclaw", ada_in_openclaw)
     before, memories, tree = ada.agent, ada.memories(), tree_of(old)
     home = tmp_path / "claw"
     ada.adopt("zeroclaw", home / "agents/ada/workspace")

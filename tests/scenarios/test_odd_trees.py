@@ -15,7 +15,7 @@ from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.exchange import export
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour
 
 HUGE = b"# H\n\n" + b"word and more words here. " * 440_000
 SECOND = 1_000_000_000
@@ -34,8 +34,8 @@ def comes_back(ada: Harbour, tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+def ada(protected_ada: Harbour) -> Harbour:
+    return protected_ada
 
 
 def write(ada: Harbour, name: bytes, body: bytes, mtime_ns: int | None = None, mode: int = 0o644) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,6 +22,7 @@ from lifeboat_daemon.doctor import Level, exposed_secrets
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 from support.alf.archive_files import ArchiveFile
 from support.daemon.protected import Protected
+from support.prepared_folders import PreparedFolders
 
 PIN = "482913"
 TOKEN = 'gateway/token+0123456789äbcdef"x'
@@ -39,23 +41,45 @@ def config(token: str = TOKEN) -> str:
     return json.dumps(values, indent=2) + "\n"
 
 
-@pytest.fixture
-def ada(tmp_path: Path) -> Iterator[Protected]:
-    """Her secrets in every place where they may stand; under a umask that hides nothing."""
+@pytest.fixture(autouse=True)
+def umask_that_hides_nothing() -> Iterator[None]:
     before = os.umask(0)
-    made = Protected(tmp_path, config=config())
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    return _with_secrets(tmp_path)
+
+
+def _with_secrets(folder: Path) -> Protected:
+    """Ada, her secrets in every place where they may stand."""
+    made = Protected(folder, config=config())
     made.write_config(config(OLD), "openclaw.json.bak")
     made.write(".env", f"TIDE_API_KEY={ENV}\nexport QUOTED_TOKEN='{ENV}'\n", mode=0o600)
     made.write("MEMORY.md", f"# Memory\n\n## Keys\n\nThe tide key is {ENV}, before it was ({OLD}).\n")
     made.write("memory/log.jsonl", json.dumps({"said": f"use {TOKEN}"}) + "\n")
     made.write("notes.csv", f"url\nhttps://example.com/?key={quote(TOKEN, safe='')}\n")
     made.write("big.bin", b"x" * 5_000_000 + HOOK.encode() + b"x" * 100)
-    yield made
-    os.umask(before)
+    return made
 
 
-def a_whole_story(ada: Protected) -> list[Path]:
-    """Captures, a failure, a drill, restores and an undo; the archives that were written."""
+@dataclass
+class Story:
+    """Ada after captures, a failure, a drill, a restore and an undo, and the archives that were written."""
+
+    ada: Protected
+    archives: list[Path]
+
+
+@pytest.fixture
+def story(prepared_folders: PreparedFolders) -> Story:
+    return prepared_folders.restore("ada whose secrets are sealed", _a_whole_story)
+
+
+def _a_whole_story(folder: Path) -> Story:
+    ada = _with_secrets(folder)
     ada.add()
     ada.write("MEMORY.md", ada.read("MEMORY.md") + f"\n## More\n\nAgain {ENV}.\n")
     ada.capture()
@@ -72,15 +96,15 @@ def a_whole_story(ada: Protected) -> list[Path]:
     snapshot, delta = ada.folder / "ada.alf", ada.folder / "ada.alf-delta"
     exchange.export(ada.context, "openclaw", ada.workspace, snapshot)
     exchange.export(ada.context, "openclaw", ada.workspace, delta, since=0)
-    return [snapshot, delta]
+    return Story(ada, [snapshot, delta])
 
 
 def files_below(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_no_known_secret_stands_in_any_file(ada: Protected) -> None:
-    archives = a_whole_story(ada)
+def test_no_known_secret_stands_in_any_file(story: Story) -> None:
+    ada, archives = story.ada, story.archives
     home = ada.context.home.folder
     with ada.context.vault(ada.agent.id) as vault:
         numbers = [row.number for row in vault.sequences()]
@@ -94,8 +118,8 @@ def test_no_known_secret_stands_in_any_file(ada: Protected) -> None:
             assert not any(spelled in data for spelled in spellings(secret))
 
 
-def test_undo_folders_beside_the_workspace_are_for_nobody_else(ada: Protected) -> None:
-    a_whole_story(ada)
+def test_undo_folders_beside_the_workspace_are_for_nobody_else(story: Story) -> None:
+    ada = story.ada
     ada.write("SOUL.md", "# Soul\n\nOther again.\n")
     ada.clock.advance(minutes=1)
     restore(ada.context, ada.agent, RestoreOptions(at=0, yes=True, reindex=False))
@@ -104,8 +128,8 @@ def test_undo_folders_beside_the_workspace_are_for_nobody_else(ada: Protected) -
     assert {stat.S_IMODE(path.stat().st_mode) for path in beside} == {0o700}
 
 
-def test_everything_in_the_home_is_for_its_owner_alone(ada: Protected) -> None:
-    a_whole_story(ada)
+def test_everything_in_the_home_is_for_its_owner_alone(story: Story) -> None:
+    ada = story.ada
     with ada.context.vault(ada.agent.id) as vault:
         vault.set("opens the log", True)
         wrong = [
@@ -138,9 +162,9 @@ def _guesses() -> Iterator[bytes]:
     return (b"%06d" % number for number in range(480_000, 485_000))
 
 
-def test_a_short_secret_cannot_be_guessed_from_what_stands_beside_it(ada: Protected) -> None:
+def test_a_short_secret_cannot_be_guessed_from_what_stands_beside_it(story: Story) -> None:
     """All digests and sizes of an archive against the digests of every file that the secret may have stood in."""
-    (archive, _) = a_whole_story(ada)
+    archive = story.archives[0]
     file = ArchiveFile(archive)
     text = b"\n".join(file.bodies.values()) + archive.read_bytes()
     cut = file.bodies["raw/openclaw-home/openclaw.json"]
@@ -181,8 +205,8 @@ def test_a_secret_that_becomes_known_is_cut_from_everything_in_the_new_state(ada
     assert "raw/openclaw/MEMORY.md" in found.result and "up to 0" in found.result and late not in found.result
 
 
-def test_doctor_has_nothing_to_say_of_secrets_that_were_always_known(ada: Protected) -> None:
-    a_whole_story(ada)
+def test_doctor_has_nothing_to_say_of_secrets_that_were_always_known(story: Story) -> None:
+    ada = story.ada
     (found,) = exposed_secrets.check(ada.context)
     assert found.level is Level.OK
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,14 +13,18 @@ from lifeboat_keys.sealing import unseal
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
 from support.adapters.zeroclaw_installs import Install, make_install, packed
+from support.aged_files import age_files
 from support.alf.archive_files import ArchiveFile
+from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
 from support.daemon.cli_client import run
 
 
 @pytest.fixture
 def openclaw(isolated_home: Path) -> StateFolder:
     """An OpenClaw with two agents in the user's home; the main agent has notes, skills, artifacts and secrets."""
-    return openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    made = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    age_files(made.folder)
+    return made
 
 
 @pytest.fixture
@@ -31,20 +34,13 @@ def agent(openclaw: StateFolder) -> Path:
     return openclaw.workspace
 
 
-Export = Callable[..., ArchiveFile]
 Values = Callable[[ArchiveFile], dict[str, str]]
 
 
 @pytest.fixture
 def export(tmp_path: Path) -> Export:
     """`export(workspace, "name.alf", *options)`: the archive, written by the program and read by zipfile."""
-
-    def make(workspace: Path, name: str = "export.alf", *options: str, runtime: str = "openclaw") -> ArchiveFile:
-        target = tmp_path / name
-        run("alf", "export", runtime, workspace, "-o", target, *options)
-        return ArchiveFile(target)
-
-    return make
+    return exporting_into(tmp_path)
 
 
 @pytest.fixture
@@ -60,28 +56,12 @@ def values(isolated_home: Path) -> Values:
 
 
 @pytest.fixture
-def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+def import_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ImportInto:
     """`import_into("folder", archive)`: a workspace made from an archive on another machine of the same user.
 
     What runs afterwards runs on that machine too.
     """
-    keys = Context.open().home.keys_folder
-    Context.open().keys().ensure()
-
-    def make(
-        name: str, archive: Path | ArchiveFile, *options: str, runtime: str = "openclaw", place: str = "workspace"
-    ) -> Path:
-        machine = tmp_path / name
-        machine.mkdir()
-        monkeypatch.setenv("LIFEBOAT_HOME", str(machine / "lifeboat"))
-        home = Context.open().home
-        shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
-        folder = machine / place
-        path = archive.path if isinstance(archive, ArchiveFile) else archive
-        run("alf", "import", path, "--runtime", runtime, "--to", folder, "--accept-unsigned", *options)
-        return folder
-
-    return make
+    return importing_below(tmp_path, monkeypatch)
 
 
 @pytest.fixture

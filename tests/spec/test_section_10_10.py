@@ -20,22 +20,28 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("large")
     made = workspaces.many_records(folder / "workspace", records=RECORDS)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HOME", str(folder))
-        patch.setenv("LIFEBOAT_HOME", str(folder / "home"))
+        find_home(made.folder, patch)
         run("agents", "add", made.folder, "--runtime", "openclaw")
     return made.folder
 
 
 @pytest.fixture(autouse=True)
 def its_home(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(large.parent))
-    monkeypatch.setenv("LIFEBOAT_HOME", str(large.parent / "home"))
+    find_home(large, monkeypatch)
 
 
-@pytest.fixture
-def snapshot(large: Path, tmp_path: Path) -> Path:
-    path = tmp_path / "large.alf"
-    run("alf", "export", "openclaw", large, "-o", path)
+def find_home(workspace: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let commands find the home beside a workspace."""
+    patch.setenv("HOME", str(workspace.parent))
+    patch.setenv("LIFEBOAT_HOME", str(workspace.parent / "home"))
+
+
+@pytest.fixture(scope="module")
+def snapshot(large: Path) -> Path:
+    path = large.parent / "large.alf"
+    with pytest.MonkeyPatch.context() as patch:
+        find_home(large, patch)
+        run("alf", "export", "openclaw", large, "-o", path)
     return path
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +13,20 @@ import pytest
 from lifeboat_alf.snapshot import write_snapshot
 from support.adapters.zeroclaw_installs import Install
 from support.alf.archive_files import ArchiveFile
+from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
 from support.daemon.cli_client import run
-from support.daemon.migrating import AIEOS, ZEROCLAW_KEYS, Json, ada_in_zeroclaw, found_by, rich_state, rows_of
+from support.daemon.migrating import (
+    AIEOS,
+    ZEROCLAW_KEYS,
+    Json,
+    ada_in_zeroclaw,
+    found_by,
+    prepared_home,
+    rich_state,
+    rows_of,
+)
+from support.prepared_folders import PreparedFolders
 
-Export = Callable[..., ArchiveFile]
-ImportInto = Callable[..., Path]
 Values = Callable[[ArchiveFile], dict[str, str]]
 
 
@@ -39,11 +49,24 @@ class Twice(NamedTuple):
 
 
 @pytest.fixture(params=["0.8.3", "0.5.9"])
-def twice(request: pytest.FixtureRequest, tmp_path: Path, export: Export, import_into: ImportInto) -> Twice:
-    _, install = ada_in_zeroclaw(tmp_path, request.param)
+def twice(request: pytest.FixtureRequest, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Twice:
+    build = partial(_exported_twice, generation=request.param)
+    made = prepared_home(prepared_folders, monkeypatch, f"zeroclaw {request.param} exported twice", build)
+    # The key that opens the second export is that of the second machine.
+    monkeypatch.setenv("LIFEBOAT_HOME", str(made.first.path.parent / "again/lifeboat"))
+    return made
+
+
+def _exported_twice(user: Path, folder: Path, generation: str) -> Twice:
+    with pytest.MonkeyPatch.context() as patch:
+        return _exported_on_two_machines(folder, generation, exporting_into(folder), importing_below(folder, patch))
+
+
+def _exported_on_two_machines(folder: Path, generation: str, export: Export, import_into: ImportInto) -> Twice:
+    _, install = ada_in_zeroclaw(folder, generation)
     alias = install.agents[0]
     first = export(install.workspace(alias), "first.alf", runtime="zeroclaw")
-    place = install.workspace(alias).relative_to(tmp_path).as_posix()
+    place = install.workspace(alias).relative_to(folder).as_posix()
     workspace = import_into("again", first, "--with-credentials", runtime="zeroclaw", place=place)
     home = workspace.parents[place.count("/") - 1]
     return Twice(install, first, home, workspace, export(workspace, "second.alf", runtime="zeroclaw"))
@@ -103,14 +126,25 @@ def test_five_credentials_work_again_and_are_sealed_again(twice: Twice, values: 
 
 
 @pytest.fixture
-def carried(tmp_path: Path, export: Export, import_into: ImportInto) -> tuple[ArchiveFile, ArchiveFile]:
+def carried(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> tuple[ArchiveFile, ArchiveFile]:
+    return prepared_home(prepared_folders, monkeypatch, "zeroclaw with links and versions", _carried_twice)
+
+
+def _carried_twice(user: Path, folder: Path) -> tuple[ArchiveFile, ArchiveFile]:
     """Two exports of an agent that came with links and versions: as it came, and after another round."""
+    with pytest.MonkeyPatch.context() as patch:
+        return _carried_over_two_machines(folder, exporting_into(folder), importing_below(folder, patch))
+
+
+def _carried_over_two_machines(
+    folder: Path, export: Export, import_into: ImportInto
+) -> tuple[ArchiveFile, ArchiveFile]:
     state = rich_state()
     for number, item in enumerate(list(state.records())):
         line = json.loads(item.line)
         line["source"] = {**line["source"], "identity_version": 1 + number % 2}
         state.update(line)
-    path = tmp_path / "carried.alf"
+    path = folder / "carried.alf"
     with path.open("wb") as out:
         write_snapshot(state, out)
     first = export(import_into("one", path, runtime="zeroclaw"), "one.alf", runtime="zeroclaw")

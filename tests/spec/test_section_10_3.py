@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import stat
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from support.adapters.openclaw_workspaces import API_KEY, ENV_KEY, TELEGRAM_TOKEN
 from support.alf.archive_files import ArchiveFile
+from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
 from support.daemon.cli_client import run
 from support.daemon.migrating import (
     GOALS,
@@ -22,15 +22,14 @@ from support.daemon.migrating import (
     Tree,
     ada_in_openclaw,
     ada_in_zeroclaw,
+    prepared_home,
     rows_of,
     tree_of,
 )
+from support.prepared_folders import PreparedFolders
 
 LARGE = ("--artifact-threshold", "1000000")
 """With it the large artifacts lie in the archives too."""
-
-Export = Callable[..., ArchiveFile]
-ImportInto = Callable[..., Path]
 
 
 class Journey(NamedTuple):
@@ -61,19 +60,39 @@ def _there_and_back(
     return Journey(first, _files(workspace), there, export(back, "second.alf", *LARGE, runtime=own), _files(back))
 
 
-@pytest.fixture
-def from_openclaw(isolated_home: Path, tmp_path: Path, export: Export, import_into: ImportInto) -> Journey:
-    _, workspace = ada_in_openclaw(isolated_home, tmp_path)
-    first = export(workspace, "first.alf", *LARGE)
-    return _there_and_back(first, workspace, ("openclaw", "zeroclaw"), export, import_into)
+def _from_openclaw(user: Path, folder: Path) -> Journey:
+    with pytest.MonkeyPatch.context() as patch:
+        export, import_into = exporting_into(folder), importing_below(folder, patch)
+        _, workspace = ada_in_openclaw(user, folder)
+        first = export(workspace, "first.alf", *LARGE)
+        return _there_and_back(first, workspace, ("openclaw", "zeroclaw"), export, import_into)
+
+
+def _from_zeroclaw(user: Path, folder: Path) -> Journey:
+    with pytest.MonkeyPatch.context() as patch:
+        export, import_into = exporting_into(folder), importing_below(folder, patch)
+        _, install = ada_in_zeroclaw(folder, "0.5.9")
+        workspace = install.workspace()
+        first = export(workspace, "first.alf", *LARGE, runtime="zeroclaw")
+        return _there_and_back(first, workspace, ("zeroclaw", "openclaw"), export, import_into)
 
 
 @pytest.fixture
-def from_zeroclaw(tmp_path: Path, export: Export, import_into: ImportInto) -> Journey:
-    _, install = ada_in_zeroclaw(tmp_path, "0.5.9")
-    workspace = install.workspace()
-    first = export(workspace, "first.alf", *LARGE, runtime="zeroclaw")
-    return _there_and_back(first, workspace, ("zeroclaw", "openclaw"), export, import_into)
+def from_openclaw(tmp_path: Path, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Journey:
+    """The journey; its machines are below `tmp_path`."""
+    return _found_below(tmp_path, prepared_home(prepared_folders, monkeypatch, "journey from openclaw", _from_openclaw))
+
+
+@pytest.fixture
+def from_zeroclaw(tmp_path: Path, prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Journey:
+    """The journey; its machines are below `tmp_path`."""
+    return _found_below(tmp_path, prepared_home(prepared_folders, monkeypatch, "journey from zeroclaw", _from_zeroclaw))
+
+
+def _found_below(folder: Path, journey: Journey) -> Journey:
+    for machine in ("elsewhere", "back"):
+        (folder / machine).symlink_to(journey.first.path.parent / machine)
+    return journey
 
 
 @pytest.fixture(params=["openclaw", "zeroclaw"])

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from support.adapters.openclaw_workspaces import API_KEY, StateFolder
+from support.adapters.openclaw_workspaces import API_KEY, make_state_dir
+from support.aged_files import age_files
 from support.alf.archive_files import ArchiveFile
+from support.daemon.archive_travel import exporting_into
 from support.daemon.cli_client import run
+from support.daemon.migrating import prepared_home
+from support.prepared_folders import PreparedFolders
 
 Values = Callable[[ArchiveFile], dict[str, str]]
 NEW_KEY = "sk-example-orchard-1111-rotated-not-real"
@@ -28,8 +32,14 @@ class Story:
 
 
 @pytest.fixture
-def story(openclaw: StateFolder, export: Callable[..., ArchiveFile]) -> Story:
+def story(prepared_folders: PreparedFolders, monkeypatch: pytest.MonkeyPatch) -> Story:
+    return prepared_home(prepared_folders, monkeypatch, "openclaw synchronised by deltas", _incremental_story)
+
+
+def _incremental_story(user: Path, folder: Path) -> Story:
     """Memories added, edited and removed, the identity updated, a credential rotated."""
+    openclaw, export = make_state_dir(user / ".openclaw"), exporting_into(folder)
+    age_files(openclaw.folder)
     workspace = openclaw.workspace
     run("agents", "add", workspace)
     s0 = export(workspace, "s0.alf")

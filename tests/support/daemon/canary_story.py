@@ -24,6 +24,7 @@ from support.adapters.canaries import canary, rotated
 from support.adapters.canary_planting import plant
 from support.adapters.canary_scan import Leak
 from support.adapters.openclaw_workspaces import StateFolder
+from support.aged_files import age_files
 
 ROTATED = "config: provider key"
 NAME = "Juniper"
@@ -137,6 +138,13 @@ class Story:
 @contextlib.contextmanager
 def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> Iterator[Story]:
     """A machine with an OpenClaw full of canaries, where the command line works."""
+    story = make_machine(folder, generation, runtime_fails=runtime_fails)
+    with on_machine(story):
+        yield story
+
+
+def make_machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> Story:
+    """Write the files of a machine with an OpenClaw full of canaries."""
     story = Story(folder, generation)
     for made in (story.user, story.temporary, story.archives, story.seen, folder / "bin"):
         made.mkdir(parents=True)
@@ -146,12 +154,27 @@ def machine(folder: Path, generation: str, *, runtime_fails: bool = False) -> It
     story.state = plant(story.user / ".openclaw", generation)
     memory = story.state.workspace / "MEMORY.md"
     memory.write_text(f"{memory.read_text()}\n## Odd\n\n{PLANTED_PLACEHOLDER}\n")
+    age_files(story.user)
     story.before = read_tree(story.user / ".openclaw")
+    return story
+
+
+@contextlib.contextmanager
+def on_machine(story: Story) -> Iterator[None]:
+    """Let commands and temporary files belong to the machine."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in story.environment.items():
             patch.setenv(name, value)
         patch.setattr(tempfile, "tempdir", str(story.temporary))
-        yield story
+        yield
+
+
+def protected_machine(folder: Path, generation: str) -> Story:
+    """Make a machine and protect its agent."""
+    story = make_machine(folder, generation)
+    with on_machine(story):
+        story.once("agents", "add", story.state.workspace, "--name", NAME)
+    return story
 
 
 def whole_life(story: Story) -> None:

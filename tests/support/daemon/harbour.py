@@ -13,6 +13,7 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo import workspace as demo
 from lifeboat_daemon.demo.tree import Tree, read_tree
+from support.aged_files import age_files
 
 TODAY = date(2026, 11, 20)
 
@@ -57,6 +58,7 @@ def harbour(folder: Path, clock: Clock | None = None) -> Harbour:
     state_dir = folder / "user" / ".openclaw"
     environment = {"HOME": str(folder / "user"), "LIFEBOAT_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
     demo.write_workspace(state_dir, TODAY)
+    age_files(state_dir)
     context = Context.open(environment, clock=clock)
     agent, _ = agents.add(context, state_dir / "workspace")
     made = Harbour(context, agent)

@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf.effective import visible_records
@@ -18,10 +21,13 @@ from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, principals, re
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.context import Context
 from support.adapters import openclaw_workspaces, zeroclaw_installs
+from support.aged_files import age_files
 from support.daemon.cli_client import run
+from support.prepared_folders import PreparedFolders
 
 Json = dict[str, Any]
 Tree = dict[str, bytes]
+T = TypeVar("T")
 
 SECOND = "019a0000-0000-7000-8000-0000000000d2"
 """The second principal."""
@@ -152,9 +158,34 @@ def ada_in_openclaw(home: Path, folder: Path) -> tuple[Traveller, Path]:
     skill.parent.mkdir(parents=True)
     skill.write_text("---\nname: tides\ndescription: Fetches tide tables.\n---\n\n# Tides\n")
     run("agents", "resume", "Ada")
+    age_files(home / ".openclaw")
     ada = Traveller()
     ada.sync()
     return ada, made.workspace
+
+
+def prepared_home(
+    prepared: PreparedFolders, patch: pytest.MonkeyPatch, name: str, build: Callable[[Path, Path], T]
+) -> T:
+    """Return what `build` made of a user's home and the folder around it, and let commands find both homes there.
+
+    `build` runs once per process, and its folder is restored for each test.
+    """
+
+    def build_there(folder: Path) -> T:
+        (folder / "user").mkdir(mode=0o700)
+        with pytest.MonkeyPatch.context() as own:
+            _find_homes_in(folder, own)
+            return build(folder / "user", folder)
+
+    value = prepared.restore(name, build_there)
+    _find_homes_in(prepared.base / name, patch)
+    return value
+
+
+def _find_homes_in(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    for name, place in (("HOME", "user"), ("USERPROFILE", "user"), ("LIFEBOAT_HOME", "user/lifeboat")):
+        patch.setenv(name, str(folder / place))
 
 
 def tree_of(folder: Path) -> Tree:
@@ -272,6 +303,7 @@ def ada_in_zeroclaw(folder: Path, generation: str) -> tuple[Traveller, zeroclaw_
     (workspace / "charts").mkdir()
     (workspace / "charts/large.tif").write_bytes(LARGE)
     _native_memories(made, alias)
+    age_files(made.home)
     run("agents", "add", workspace, "--name", "Ada")
     return Traveller(), made
 
