@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.openclaw import ADAPTER
@@ -14,6 +13,7 @@ from support import reference
 from support.adapters import openclaw_derived as derived
 from support.adapters import openclaw_workspaces as workspaces
 from support.adapters.openclaw_derived import FileMap
+from support.json_schemas import jsonschema
 
 RAW = "raw/openclaw/"
 HOME = "raw/openclaw-home/"
@@ -256,4 +256,4 @@ def test_identity_and_principals_fit_the_published_schemas(tmp_path: Path, layou
         principal["profile"] |= {**stamp, "principal_id": derived.AGENT_ID}
     for name, document in (("identity", identity_document), ("principals", principals)):
         schema = json.loads((schemas / f"{name}.schema.json").read_bytes())
-        assert not list(Draft202012Validator(schema).iter_errors(document))
+        assert not list(jsonschema.Draft202012Validator(schema).iter_errors(document))

@@ -7,7 +7,6 @@ import json
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.zeroclaw import ADAPTER
@@ -19,6 +18,7 @@ from support import reference
 from support.adapters import openclaw_derived as openclaw
 from support.adapters import zeroclaw_derived as derived
 from support.adapters.zeroclaw_derived import CURRENT, NOVA, WITH_AIEOS, files, text_of
+from support.json_schemas import jsonschema
 
 EARLY = 'default_provider = "anthropic"\ndefault_model = "claude-example-1"\n'
 DOCUMENT = '{"identity": {"names": {"first": "Nova"}}}'
@@ -245,4 +245,4 @@ def test_the_identity_fits_the_published_schema() -> None:
     schema = json.loads((reference.require() / "schemas/alf/identity.schema.json").read_bytes())
     stamp = {"id": openclaw.AGENT_ID, "agent_id": openclaw.AGENT_ID, "version": 1, "updated_at": "2026-11-20T00:00:00Z"}
     found = {**identity({"identity.json": text_of(NOVA), "SOUL.md": "# S\n"}, WITH_AIEOS), **stamp}
-    assert not list(Draft202012Validator(schema).iter_errors(found))
+    assert not list(jsonschema.Draft202012Validator(schema).iter_errors(found))

@@ -8,7 +8,6 @@ import json
 import random
 import zipfile
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import codec, effective, layout, records, testing
@@ -19,6 +18,7 @@ from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation, Uns
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState
 from support import reference
+from support.json_schemas import jsonschema
 
 WORDS = """
     the of agent memory review deploy staging garden letter Lisbon river kitchen always before because quarterly

@@ -7,7 +7,6 @@ import json
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import effective, ids, lifecycle, records
@@ -15,6 +14,7 @@ from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Partition
 from support import reference
+from support.json_schemas import jsonschema
 
 AGENT = "019a0000-0000-7000-8000-00000000ada0"
 SEALED = Partition("memory/partitions/2026-Q3.jsonl", "2026-07-01", "2026-09-30", True)

@@ -9,7 +9,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,6 +21,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot, writing
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf, State
 from lifeboat_alf.testing import MemoryState, full_state, record
 from support import reference
+from support.json_schemas import jsonschema
 
 
 def written(state: State, **options) -> bytes:

@@ -7,7 +7,6 @@ import base64
 import json
 from typing import Any
 
-import jsonschema
 import nacl.public
 import pytest
 from hypothesis import given
@@ -24,6 +23,7 @@ from lifeboat_keys.errors import (
     WrongBinding,
 )
 from support import reference
+from support.json_schemas import jsonschema
 from support.paths import ROOT
 
 PAIR = nacl.public.PrivateKey(b"p" * 32)
