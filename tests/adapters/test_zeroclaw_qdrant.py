@@ -181,7 +181,7 @@ class _Refusing(BaseHTTPRequestHandler):
 @pytest.fixture(params=[401, 500])
 def refusing(request: pytest.FixtureRequest) -> Iterator[tuple[int, str]]:
     server = HTTPServer(("127.0.0.1", 0), type("Handler", (_Refusing,), {"status": request.param}))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield request.param, f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
