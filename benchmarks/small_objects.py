@@ -77,7 +77,7 @@ def objects() -> Iterator[str]:
     """Its address on this machine, until the end of the block."""
     handler = type("Handler", (_Handler,), {"kept": {}})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +24,35 @@ settings.register_profile(
 )
 settings.load_profile("lifeboat")
 
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without searching for garbage: what is collected stays, and each search goes through all of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
 _KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE"})
+
+_FOLDER_NUMBERS = itertools.count()
+
+
+def _numbered_folder(factory: pytest.TempPathFactory, parent: str, name: str = "") -> Path:
+    """Create an empty folder without listing its siblings, as `mktemp` does: 5 ms where 8,000 tests have run."""
+    folder = factory.getbasetemp() / parent / f"{name}{next(_FOLDER_NUMBERS)}"
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty folder for one test. It replaces the fixture of pytest and is kept as long."""
+    return _numbered_folder(tmp_path_factory, "t", re.sub(r"\W", "_", request.node.name)[:24])
 
 
 @pytest.fixture(autouse=True)
@@ -31,8 +61,7 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     for name in list(os.environ):
         if name.startswith(_PREFIXES) and name not in _KEPT:
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
-    home.chmod(0o700)
+    home = _numbered_folder(tmp_path_factory, "h")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LIFEBOAT_HOME", str(home / "lifeboat"))
@@ -53,3 +82,19 @@ def light_wrapping(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(wrapping, "OPERATIONS", wrapping.MIN_OPERATIONS)
     monkeypatch.setattr(wrapping, "MEMORY", wrapping.MIN_MEMORY)
+
+
+@pytest.fixture
+def lightest_wrapping(light_wrapping: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stretch passphrases with a 64th of the memory that a wrapped key names: 40 CPU ms less each time.
+
+    Only the process of the test can open such a key.
+    """
+    from nacl.pwhash import argon2id
+
+    stretch = argon2id.kdf
+
+    def stretch_with_little_memory(size: int, password: bytes, salt: bytes, operations: int, memory: int) -> bytes:
+        return stretch(size, password, salt, operations, memory // 64)
+
+    monkeypatch.setattr(argon2id, "kdf", stretch_with_little_memory)

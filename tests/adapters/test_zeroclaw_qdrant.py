@@ -23,13 +23,17 @@ from lifeboat_adapters.zeroclaw.remote import qdrant
 from lifeboat_adapters.zeroclaw.remote.servers import Server
 from lifeboat_alf.embeddings import bytes_of, numbers_of
 
-qdrant_client = pytest.importorskip("qdrant_client")
-
 ID = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0001"
 OTHER = "6e0c8d6e-54a5-4f0e-9d6c-2f8f0f6f0002"
 KEY = "not-a-real-key"
 UNIT = bytes_of([0.6, 0.8])
 """Of length one: the server normalises every vector."""
+
+
+@pytest.fixture(autouse=True)
+def qdrant_client() -> Any:
+    """Skip the tests where the client is not installed. Its import takes a second, so only these tests do it."""
+    return pytest.importorskip("qdrant_client")
 
 
 def installed(folder: Path, alias: str = "default", url: str = "http://127.0.0.1:1") -> Installation:
@@ -42,7 +46,7 @@ def installed(folder: Path, alias: str = "default", url: str = "http://127.0.0.1
 
 
 @pytest.fixture
-def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installation:
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qdrant_client: Any) -> Installation:
     """An agent whose server is a folder."""
 
     def client(server: Server) -> Any:
@@ -90,7 +94,9 @@ def test_the_row_of_a_memory_from_another_runtime_is_read_as_it_was_written(loca
     assert {name: found.values[name] for name in wanted} == wanted
 
 
-def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(local: Installation) -> None:
+def test_what_the_runtime_wrote_itself_has_one_time_and_keeps_what_else_it_says(
+    local: Installation, qdrant_client: Any
+) -> None:
     remote.write(local, [row()])
     with qdrant._connected(Server("qdrant", "", ("zeroclaw_memories",))) as client:
         payload = {"key": "boat", "content": "Red.", "category": "core", "timestamp": "2026-09-01T00:00:00Z", "new": 1}
@@ -153,7 +159,7 @@ def test_a_collection_that_is_not_there_is_no_deletion(local: Installation) -> N
         remote.store(local)
 
 
-def test_a_collection_of_another_shape_is_refused(local: Installation) -> None:
+def test_a_collection_of_another_shape_is_refused(local: Installation, qdrant_client: Any) -> None:
     with qdrant._connected(Server("qdrant", "", ("zeroclaw_memories",))) as client:
         named = qdrant_client.models.VectorParams(size=2, distance=qdrant_client.models.Distance.DOT)
         client.create_collection("zeroclaw_memories", {"text": named})
@@ -175,7 +181,7 @@ class _Refusing(BaseHTTPRequestHandler):
 @pytest.fixture(params=[401, 500])
 def refusing(request: pytest.FixtureRequest) -> Iterator[tuple[int, str]]:
     server = HTTPServer(("127.0.0.1", 0), type("Handler", (_Refusing,), {"status": request.param}))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield request.param, f"http://127.0.0.1:{server.server_port}"
     server.shutdown()

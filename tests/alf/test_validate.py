@@ -7,7 +7,6 @@ import io
 import json
 import zipfile
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import codec, embeddings, layout, schemas, testing
@@ -20,6 +19,7 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import CAP, validate
 from support.alf.published_schemas import list_published_schemas, load_published_schema, validate_as_published
+from support.json_schemas import jsonschema
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 

@@ -66,7 +66,7 @@ def test_before_an_agent_is_adopted_it_is_said_what_changes_and_from_whom(
     assert laptop.entries_at() == before
 
 
-@pytest.mark.usefixtures("light_wrapping")
+@pytest.mark.usefixtures("lightest_wrapping")
 def test_a_passphrase_for_a_rotation_comes_on_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = Protected(tmp_path / "ada")
     home.add()

@@ -21,7 +21,7 @@ from lifeboat_keys.user_key import UserKey
 from support.daemon.cli_client import run
 from support.daemon.protected import MEMORY, Protected
 
-pytestmark = pytest.mark.usefixtures("light_wrapping")
+pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 CONFIG = '{ gateway: { auth: { mode: "token", token: "0123456789abcdef0123456789abcdef" } } }\n'
 needs_terminal = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals on Windows")
 

@@ -23,7 +23,7 @@ from support.daemon.cli_client import Json, run
 from support.daemon.commands import PROGRAM
 from support.keys import keyring_fakes
 
-pytestmark = pytest.mark.usefixtures("light_wrapping")
+pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 OTHER = UserKey(bytes(range(32)))
 
 

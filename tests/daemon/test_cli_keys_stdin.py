@@ -17,7 +17,7 @@ from lifeboat_keys.user_key import UserKey
 from support.daemon.cli_client import Json, run
 from support.daemon.commands import PROGRAM
 
-pytestmark = pytest.mark.usefixtures("light_wrapping")
+pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 PASSPHRASE = "a boat under the bridge"
 
 

@@ -31,7 +31,7 @@ class Ada(Protected):
 
 
 @pytest.fixture
-def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, light_wrapping: None) -> Ada:
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lightest_wrapping: None) -> Ada:
     monkeypatch.setattr(keyring, "PROGRAM", program("absent", tmp_path / "items"))
     return Ada(tmp_path / "ada")
 

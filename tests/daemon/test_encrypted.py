@@ -20,6 +20,7 @@ from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
 from support.daemon.cli_client import run
+from support.keys.age_files import encrypt_with_little_work
 
 PASSPHRASE = "an invented passphrase"
 
@@ -180,6 +181,8 @@ def test_a_passphrase_takes_the_place_of_the_key(
     openclaw: StateFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "a.alf.age"
+    # The library stretches a passphrase for seconds; test_age.py is about that.
+    monkeypatch.setattr(pyrage.passphrase, "encrypt", encrypt_with_little_work)
     type_passphrase(monkeypatch)
     exported(openclaw, target, "--encrypt", "--passphrase-stdin")
     assert pyrage.passphrase.decrypt(target.read_bytes(), PASSPHRASE).startswith(b"PK")

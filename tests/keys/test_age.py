@@ -26,6 +26,7 @@ from lifeboat_keys.errors import (
     PassphraseWrong,
 )
 from lifeboat_keys.user_key import UserKey
+from support.keys.age_files import encrypt_with_little_work
 
 KEY = UserKey(bytes(range(32)))
 OTHER = UserKey(bytes(range(1, 33)))
@@ -160,15 +161,20 @@ PASSPHRASE = "an invented passphrase"
 
 @pytest.fixture(scope="module")
 def with_passphrase() -> bytes:
+    return encrypt_with_little_work(b"words", PASSPHRASE)
+
+
+def test_a_passphrase_opens_what_it_closed() -> None:
     target = io.BytesIO()
     with age.encrypting_with_passphrase(target, PASSPHRASE) as stream:
         stream.write(b"words")
-    return target.getvalue()
+    assert opened(target.getvalue(), passphrase=PASSPHRASE) == b"words"
 
 
-def test_a_passphrase_opens_what_it_closed(with_passphrase: bytes) -> None:
+def test_a_passphrase_opens_what_another_program_closed(with_passphrase: bytes) -> None:
     assert opened(with_passphrase, passphrase=PASSPHRASE) == b"words"
     assert pyrage.passphrase.decrypt(with_passphrase, PASSPHRASE) == b"words"
+    assert opened(encrypt_with_little_work(LONG, PASSPHRASE), passphrase=PASSPHRASE) == LONG
 
 
 def test_a_file_with_a_passphrase_asks_for_it(with_passphrase: bytes) -> None:

@@ -18,9 +18,14 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support.daemon.protected import Protected
-from support.keys.secret_service import SecretService, secret_service, secret_service_to_come
+from support.keys.secret_service import (
+    SecretService,
+    forked_keyring_process,
+    secret_service,
+    secret_service_to_come,
+)
 
-__all__ = ["secret_service", "secret_service_to_come"]
+__all__ = ["forked_keyring_process", "secret_service", "secret_service_to_come"]
 
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
@@ -64,6 +69,7 @@ def test_a_locked_keyring_needs_the_key_and_capture_goes_on(tmp_path: Path, secr
     assert "lifeboat keys unlock" in found.key.note
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_unlocking_a_keyring_that_nobody_can_be_asked_for_says_so(
     tmp_path: Path, secret_service: SecretService
 ) -> None:
@@ -75,6 +81,7 @@ def test_unlocking_a_keyring_that_nobody_can_be_asked_for_says_so(
     assert caught.value.fix == "lifeboat keys recover --store passphrase"
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_a_bus_that_dies_takes_nothing_with_it_and_one_that_comes_back_is_found(
     tmp_path: Path, secret_service: SecretService
 ) -> None:
@@ -89,6 +96,7 @@ def test_a_bus_that_dies_takes_nothing_with_it_and_one_that_comes_back_is_found(
     assert keys.user_key().key_id == key_id
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_a_bus_that_appears_later_is_offered_and_takes_the_key(
     tmp_path: Path, secret_service_to_come: SecretService
 ) -> None:
@@ -113,6 +121,7 @@ def test_the_keyring_is_found_without_the_address_of_its_bus(tmp_path: Path, sec
     assert keys.status().state is KeyState.OK
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_an_item_of_the_same_name_stays_what_it_was(secret_service: SecretService) -> None:
     key = UserKey.generate()
     user = f"{HOME_ID}/{key.key_id}"
@@ -122,6 +131,7 @@ def test_an_item_of_the_same_name_stays_what_it_was(secret_service: SecretServic
     assert _python(_READ, secret_service, SERVICE, user) == "something of somebody else"
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_two_homes_have_their_keys_beside_each_other(tmp_path: Path, secret_service: SecretService) -> None:
     one = HomeKeys(tmp_path / "one", around=_around(secret_service))
     other = HomeKeys(tmp_path / "other", around=_around(secret_service, OTHER_HOME_ID))
@@ -131,6 +141,7 @@ def test_two_homes_have_their_keys_beside_each_other(tmp_path: Path, secret_serv
     assert one.status().state is other.status().state is KeyState.OK
 
 
+@pytest.mark.usefixtures("forked_keyring_process")
 def test_a_further_key_lies_beside_the_first(tmp_path: Path, secret_service: SecretService) -> None:
     keys = HomeKeys(tmp_path / "keys", around=_around(secret_service))
     keys.ensure()

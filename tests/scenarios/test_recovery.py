@@ -14,7 +14,7 @@ from support.keys.secret_service import SecretService, secret_service
 
 __all__ = ["secret_service"]
 
-pytestmark = pytest.mark.usefixtures("light_wrapping")
+pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 KEY = "sk-fake-0123456789abcdefghijklmnopqrstuvwxyz"
 TOKEN = "0123456789abcdef0123456789abcdef0123456789abcdef"
 CONFIG = f'{{\n  // by hand\n  models: {{ providers: {{ orchard: {{ apiKey: "{TOKEN}" }} }} }},\n}}\n'

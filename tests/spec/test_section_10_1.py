@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from lifeboat_alf import testing
@@ -19,6 +18,7 @@ from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.alf.published_schemas import load_published_schema, validate_as_published
 from support.daemon.cli_client import run
+from support.json_schemas import jsonschema
 
 Json = dict[str, Any]
 LAYERS = {

@@ -16,8 +16,8 @@ Export = Callable[..., ArchiveFile]
 CSV = ("item,amount\n" + "oak plank,17\n" * 320).encode()[:4096]
 SCRIPT = ("#!/usr/bin/env python3\n" + "print('tide')\n" * 2000).encode()[:20480]
 NOTES = b'{"berths": [1, 2, 3]}\n'
-IMAGE = b"\x89PNG\r\n\x1a\n" + bytes((n * n) % 251 for n in range(500 * 1024))
-PAPER = b"%PDF-1.7\n" + bytes((n * 7) % 253 for n in range(2 * 1024 * 1024))
+IMAGE = b"\x89PNG\r\n\x1a\n" + (bytes((n * n) % 251 for n in range(251)) * 2040)[: 500 * 1024]
+PAPER = b"%PDF-1.7\n" + (bytes((n * 7) % 253 for n in range(253)) * 8290)[: 2 * 1024 * 1024]
 SMALL = {"shares.csv": CSV, "tools/deploy.py": SCRIPT, "berths.json": NOTES}
 LARGE = {"images/harbour.png": IMAGE, "papers/survey.pdf": PAPER}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import shutil
 import subprocess
@@ -89,19 +91,30 @@ def _found() -> Path:
     return found
 
 
+@functools.cache
+def _initialised_data() -> Path:
+    """Return the data of a server that was never started, made once by this process and removed at its end."""
+    folder = Path(tempfile.mkdtemp(prefix="pg-data."))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    (folder / "password").write_text(PASSWORD)
+    if os.getuid() == 0:
+        shutil.chown(folder, "postgres")
+        shutil.chown(folder / "password", "postgres")
+    options = ["-U", "postgres", "-A", "scram-sha-256", f"--pwfile={folder}/password", "-E", "UTF8", "--no-sync"]
+    _run(_found() / "initdb", "-D", str(folder / "data"), "--locale=C.UTF-8", *options)
+    return folder / "data"
+
+
 @contextmanager
 def running() -> Iterator[PostgresServer]:
     """Start it, and end it with everything it wrote."""
-    found = _found()
+    _found()
     folder = Path(tempfile.mkdtemp(prefix="pg-test."))
     try:
-        (folder / "password").write_text(PASSWORD)
         if os.getuid() == 0:
             shutil.chown(folder, "postgres")
-            shutil.chown(folder / "password", "postgres")
-        data = str(folder / "data")
-        options = ["-U", "postgres", "-A", "scram-sha-256", f"--pwfile={folder}/password", "-E", "UTF8", "--no-sync"]
-        _run(found / "initdb", "-D", data, "--locale=C.UTF-8", *options)
+        # With owners and modes, which the server checks.
+        subprocess.run(["cp", "-a", _initialised_data(), folder / "data"], check=True)
         _write_passfile(folder)
         server = PostgresServer(folder)
         server.start()

@@ -16,6 +16,7 @@ from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_endpoint import doctor, preparing, settings
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.server import tls
 from lifeboat_endpoint.settings import SharedStore
@@ -222,7 +223,11 @@ def test_the_clock_of_the_database_is_compared(shared: Endpoint, monkeypatch: py
 def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
     shared: Endpoint, server: PostgresServer
 ) -> None:
+    engine = shared.engine
+    assert isinstance(engine, SharedEngine)
     server.stop()
+    for pool in engine.pools._all().values():
+        pool.timeout = 0.1  # a server that was stopped gives no connection later either
     try:
         found = {one.check: one.finding for one in examined(shared)}
     finally:

@@ -47,7 +47,7 @@ def passed(path: str, many: int) -> int:
 
 
 def test_no_more_than_the_burst_passes_however_many_processes_take(file: Path) -> None:
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
+    with multiprocessing.get_context("fork").Pool(4) as pool:
         found = pool.starmap_async(passed, [(str(file), 200)] * 4).get(60)
     assert sum(found) == 500
 

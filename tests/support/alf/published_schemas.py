@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jsonschema import Draft202012Validator
+from support.json_schemas import jsonschema
 
 FOLDER = Path(__file__).parent / "schemas"
 _SUFFIX = ".schema.json"
@@ -30,4 +30,4 @@ def load_published_schema(name: str) -> dict[str, Any]:
 def validate_as_published(name: str, document: object) -> None:
     """Raise `jsonschema.ValidationError` unless `document` obeys the published schema `name`, formats included."""
     checker = Draft202012Validator.FORMAT_CHECKER
-    Draft202012Validator(load_published_schema(name), format_checker=checker).validate(document)
+    jsonschema.Draft202012Validator(load_published_schema(name), format_checker=checker).validate(document)

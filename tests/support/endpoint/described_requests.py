@@ -10,33 +10,16 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from schemathesis import GenerationMode
-from schemathesis.checks import (
-    not_a_server_error,
-    status_code_conformance,
-)
-from schemathesis.openapi import from_dict
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-)
 
 from support.endpoint.served_apps import ServedApp
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_headers_conformance,
-    response_schema_conformance,
-]
-"""Also what is wrong may only be answered with what the document says."""
 _DESTROYS = ("delete_token",)
 
 
 def operations(served: ServedApp) -> list[Any]:
     """Everything that the document describes, but what would end the test's own token."""
+    from schemathesis.openapi import from_dict  # imported here: it takes half a second
+
     schema = from_dict(served.document)
     found = [each.ok() for each in schema.get_all_operations()]
     return [each for each in found if each.definition.raw.get("operationId") not in _DESTROYS]
@@ -45,6 +28,10 @@ def operations(served: ServedApp) -> list[Any]:
 def try_out(served: ServedApp, client: httpx.Client, operation: Any, known: dict[str, str], *, examples: int) -> None:
     """Send requests of an operation. `known` are parameters of paths that name something that is there; every second
     request has them. Raises AssertionError for the first answer that is not as described."""
+
+    from schemathesis import GenerationMode
+
+    checks = _checks()
 
     @seed(20261120)
     @settings(
@@ -60,9 +47,23 @@ def try_out(served: ServedApp, client: httpx.Client, operation: Any, known: dict
         case = data.draw(operation.as_strategy(generation_mode=mode))
         if data.draw(st.booleans()):
             case.path_parameters = {**(case.path_parameters or {}), **_of_path(operation.path, known)}
-        case.validate_response(_sent(client, case), checks=CHECKS)
+        case.validate_response(_sent(client, case), checks=checks)
 
     one()
+
+
+def _checks() -> list[Any]:
+    """Also what is wrong may only be answered with what the document says."""
+    from schemathesis.checks import not_a_server_error, status_code_conformance
+    from schemathesis.specs.openapi import checks
+
+    return [
+        not_a_server_error,
+        status_code_conformance,
+        checks.content_type_conformance,
+        checks.response_headers_conformance,
+        checks.response_schema_conformance,
+    ]
 
 
 def _of_path(path: str, known: dict[str, str]) -> dict[str, str]:

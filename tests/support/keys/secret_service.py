@@ -5,16 +5,23 @@ Import the fixture where it is needed. Each has its own bus, so that tests run s
 
 from __future__ import annotations
 
+import importlib
+import io
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+
+from lifeboat_keys.stores import keyring, keyring_process, running
+from support.patience import patience
 
 PROGRAMS = ("dbus-daemon", "gnome-keyring-daemon", "dbus-send")
 PASSWORD = "of the keyring"
@@ -120,3 +127,42 @@ def _service() -> Iterator[SecretService]:
             yield service
         finally:
             service.stop()
+
+
+@pytest.fixture
+def forked_keyring_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answer each question to the keyring in a fork of this process instead of a new interpreter.
+
+    A new one imports the keyring each time, which takes 0.15 CPU seconds.
+    """
+    for place, _, _ in keyring_process._KNOWN:
+        with suppress(Exception):  # the backend of another system
+            importlib.import_module(place.rpartition(".")[0])
+    monkeypatch.setattr(running, "run", _run_forked)
+
+
+def _run_forked(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    seconds: float,
+    input: bytes = b"",
+    folder: str | None = None,
+) -> running.Ran:
+    assert command == keyring.PROGRAM, "only the process of the keyring can be forked"
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        try:
+            signal.alarm(int(patience()))
+            os.environ.clear()
+            os.environ.update(environment)
+            sys.stdin, sys.stdout = io.StringIO(input.decode()), os.fdopen(writing, "w")
+            keyring_process.main()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    os.close(writing)
+    with open(reading, "rb") as answers:
+        output = answers.read()
+    return running.Ran(os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), output)
