@@ -24,6 +24,7 @@ from lifeboat_daemon.control.client import running
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.service.single import holder
 from lifeboat_daemon.units import systemd
+from support import preloaded
 from support.daemon.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.daemon.serving import until
@@ -318,8 +319,8 @@ def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(works
 def test_with_a_daemon_what_it_captures_is_told_as_it_happens(workspace: Path) -> None:
     run("daemon", "start")
     until(is_watching, "the workspace to be watched")
-    command = [LIFEBOAT, "log", "--follow", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = ["log", "--follow", "--json"]
+    with preloaded.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = _first_line(process, workspace)
         finally:

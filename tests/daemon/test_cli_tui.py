@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import pty
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lifeboat_daemon.cli import program, tui
 from lifeboat_daemon.errors import UnexpectedError
+from support import preloaded
 from support.adapters.openclaw_workspaces import make_workspace
 from support.daemon import cli_client
 from support.terminal import Terminal
@@ -100,8 +99,7 @@ def test_a_dashboard_that_is_ended_leaves_the_terminal_as_it_was(ada: str) -> No
 def test_a_terminal_that_goes_away_without_a_word_ends_the_dashboard(ada: str) -> None:
     ours, theirs = pty.openpty()
     around = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    command = [sys.executable, "-c", "from lifeboat_daemon.cli import main; main()"]
-    shown = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=around, start_new_session=True)
+    shown = preloaded.Popen([], stdin=theirs, stdout=theirs, stderr=theirs, env=around, start_new_session=True)
     os.close(theirs)
     try:
         said = b""

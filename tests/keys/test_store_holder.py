@@ -26,7 +26,7 @@ from lifeboat_keys.stores import holder
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-from support.daemon.commands import PROGRAM
+from support import preloaded
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),
@@ -270,8 +270,8 @@ def test_the_command_ends_although_the_holder_lives_on(isolated_home: Path, runt
     environment = {**os.environ, "LIFEBOAT_PASSPHRASE": PHRASE, "XDG_RUNTIME_DIR": str(runtime)}
 
     def say(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
-        command = [*PROGRAM, "keys", *arguments, "--json"]
-        return subprocess.run(command, env={**environment, **extra}, capture_output=True, timeout=60, check=True)
+        command = ["keys", *arguments, "--json"]
+        return preloaded.run(command, env={**environment, **extra}, capture_output=True, timeout=60, check=True)
 
     words = isolated_home / "words"
     say("init", "--words-to", str(words), "--no-prove")

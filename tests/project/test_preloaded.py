@@ -28,7 +28,7 @@ print(json.dumps({
     "temporary": tempfile.gettempdir(),
     "folder": os.getcwd(),
     "umask": os.umask(0),
-    "descriptors": os.listdir("/proc/self/fd")[:-1],
+    "descriptors": sorted(os.listdir("/proc/self/fd")),
     "session": [os.getsid(0) == os.getpid(), os.getpgid(0) == os.getpid()],
     "parent": os.getppid(),
     "threads": [threading.active_count(), len(os.listdir("/proc/self/task"))],
@@ -70,12 +70,6 @@ def both(code: str, **options: Any) -> tuple[subprocess.CompletedProcess[str], s
     options = {"capture_output": True, "text": True, "timeout": patience(), **options}
     ours = preloaded.run(script(code), **options)
     return ours, subprocess.run([sys.executable, "-c", code], check=False, **options)
-
-
-@pytest.fixture(autouse=True)
-def buffered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Python collect what it writes, as it does by default."""
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
 
 
 @pytest.mark.parametrize("code", _ENDS.values(), ids=_ENDS.keys())
@@ -139,15 +133,23 @@ def test_signals_reach_a_child_and_a_wait_has_a_limit() -> None:
         preloaded.run(script(code), stdout=subprocess.DEVNULL, timeout=0.01)
 
 
-def test_what_python_reads_when_it_starts_cannot_be_changed_for_a_child() -> None:
-    with pytest.raises(AssertionError, match="PYTHONUTF8"):
-        preloaded.run(["status"], env={**os.environ, "PYTHONUTF8": "1"})
+def test_what_python_reads_when_it_starts_is_as_the_environment_says() -> None:
+    here = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LC_", "LANG"))}
+    here |= {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONUNBUFFERED": "1"}
+    code = (
+        "import os, sys\n"
+        "for each in (sys.stdin, sys.stdout, sys.stderr):\n"
+        "    print(each.encoding, each.errors, each.line_buffering, each.write_through)\n"
+        "print(sys.flags.utf8_mode, os.environ['LC_ALL']); os._exit(0)"
+    )
+    ours, theirs = both(code, env=here)
+    assert "ascii surrogateescape" in ours.stdout and ours.stdout == theirs.stdout
 
 
 _TESTS_THAT_END = """
 import os, signal, subprocess, sys
 from support import preloaded
-def told(): print(os.getpid(), os.getppid(), preloaded._Preloader.of_this_process()._process.pid, flush=True)
+def told(): print(os.getpid(), os.getppid(), preloaded._Preloader.of_this_process(os.environ)._process.pid, flush=True)
 code = "import os; print(os.getppid(), flush=True)"
 preloaded.run(preloaded.Call("builtins", "exec", (code, {})))
 told()

@@ -1,9 +1,11 @@
 """Child processes of tests that run the program, without the third of a second in which Python imports it.
 
-Each process of tests starts one more process when it first needs it. That process, the preloader, imports the program
-and forks a child for each request. A child is a process like any other: with the environment, working directory, umask,
-standard streams and exit status that `subprocess` would give it. What is tested must not depend on how Python starts:
-tests of the start, of loaded modules, of memory or of the command in `/proc` use `subprocess`.
+Each process of tests starts one more process when it first needs it: the preloader. It imports the program and forks a
+child for each request. A child has the environment, working directory, umask, standard streams and exit status that
+`subprocess` would give it. Python reads some variables only when it starts: each set of them has its own preloader.
+
+Tests of how the program starts, which modules it loads, how much memory it takes, or what `/proc` says of its command
+must use `subprocess`.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import array
 import atexit
 import contextlib
 import ctypes
+import gc
 import importlib
 import inspect
+import io
 import os
 import pickle
 import signal
@@ -33,9 +37,8 @@ from support.paths import TESTS
 
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
-_INTERPRETER_VARIABLES = ("PYTHON", "LC_", "LANG", "LD_")
-"""Prefixes of variables that Python reads when it starts: the preloader has read them for its children."""
-_NOT_AT_START = frozenset({"PYTHONPATH", "PYTHONUNBUFFERED", "LC_MESSAGES", "LC_TIME", "LANGUAGE"})
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_")
+"""Prefixes of variables that Python reads when it starts."""
 _HEADER = struct.Struct("!II")
 """Bytes of the request, and of its pid in the answer."""
 _MOST_DESCRIPTORS = 4096
@@ -50,6 +53,14 @@ class Call:
     function: str
     arguments: tuple[Any, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    """Further modules that the preloader imports for this child and for those that follow."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The command that does the same in a process that Python starts with `PYTHONPATH=TESTS`."""
+        given = f"*{self.arguments!r}, **{dict(self.options)!r}"
+        return (sys.executable, "-c", f"from {self.module} import {self.function}; {self.function}({given})")
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,7 @@ class Popen(subprocess.Popen[Any]):
         inherited = enumerate((how["p2cread"], how["c2pwrite"], how["errwrite"]))
         streams = [number if descriptor < 0 else descriptor for number, descriptor in inherited]
         try:
-            self.pid = _Preloader.of_this_process().fork(request, streams)
+            self.pid = _Preloader.of_this_process(request.environment).fork(request, streams)
             self._child_created = True
         finally:
             self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
@@ -130,35 +141,22 @@ def _umask() -> int:
     raise AssertionError("the system does not tell the umask")
 
 
-def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that Python and its libraries read when they start."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(_INTERPRETER_VARIABLES) and name not in _NOT_AT_START
-    }
-
-
-_VARIABLES = _read_at_start(os.environ)
-"""Those of the tests, before one of them changes its environment."""
-
-
 class _Preloader:
-    """The preloader of one process of tests, as that process sees it."""
+    """A preloader of one process of tests, as that process sees it."""
 
-    _all: ClassVar[dict[int, _Preloader]] = {}
+    _all: ClassVar[dict[object, _Preloader]] = {}
     _starting = threading.Lock()
 
-    def __init__(self) -> None:
+    def __init__(self, variables: Mapping[str, str]) -> None:
         self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            # Neither the home nor another setting of the test that happens to be the first may be seen by others.
-            environment = {"PATH": os.defpath, "HOME": "/nonexistent", **_VARIABLES, "PYTHONPATH": str(TESTS)}
-            code = f"from support.preloaded import serve; serve({theirs.fileno()})"
+            code = f"import lifeboat_daemon, sys; sys.path.append({str(TESTS)!r})\n"
+            code += f"from support.preloaded import serve; serve({theirs.fileno()})"
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", code],
-                env=environment,
+                # Neither the home nor another setting of the test that happens to be the first may be seen by others.
+                env={"PATH": os.defpath, "HOME": "/nonexistent", **variables},
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -167,18 +165,17 @@ class _Preloader:
         atexit.register(self._end)
 
     @classmethod
-    def of_this_process(cls) -> _Preloader:
-        """Return the preloader of this process, not that of the process that this one is a fork of."""
+    def of_this_process(cls, environment: Mapping[str, str]) -> _Preloader:
+        """Return the preloader for an environment: that of this process, not of the one that this is a fork of."""
+        variables = {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
+        key = (os.getpid(), *sorted(variables.items()))
         with cls._starting:
-            found = cls._all.get(os.getpid())
-            if found is None:
-                found = cls._all[os.getpid()] = cls()
-            return found
+            if key not in cls._all:
+                cls._all[key] = cls(variables)
+            return cls._all[key]
 
     def fork(self, request: _Request, streams: Sequence[int]) -> int:
         """Return the pid of the child, whose parent is this process."""
-        wrong = _read_at_start(request.environment).items() ^ _VARIABLES.items()
-        assert not wrong, f"only a process that is started by subprocess sees {sorted(wrong)}"
         data = pickle.dumps(request)
         with self._asking:
             # An orphan becomes a child of the closest ancestor that wants to be its parent.
@@ -218,19 +215,17 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes:
 def serve(descriptor: int) -> None:
     """Import the program, and fork a child for each request until the process of tests ends. In a child: do what was
     asked for, and end."""
-    import gc
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
-    gc.disable()
+    gc.disable()  # children would write to the memory that they share; each enables it for itself
     _import_program()
-    gc.enable()
-    gc.freeze()  # children do not look through what is loaded, and so share its memory
     with socket.socket(fileno=descriptor) as connection:
         while True:
             try:
                 request, streams = _next_request(connection)
             except (EOFError, ConnectionError):
                 os._exit(0)
+            for name in request.call.imports:
+                importlib.import_module(name)
             pid = _fork_orphan(request, streams)
             for each in streams:
                 os.close(each)
@@ -304,14 +299,28 @@ def _take_surroundings(request: _Request, streams: Sequence[int]) -> None:
     os.environ.clear()
     os.environ.update(request.environment)
     time.tzset()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.argv = list(request.words)
-    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
-    sys.stdout = os.fdopen(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)
-    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
     if request.before is not None:
         request.before()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.argv = list(request.words)
+    gc.freeze()
+    gc.enable()
+    sys.stdin = sys.__stdin__ = _opened_like(sys.stdin, "rb")
+    sys.stdout = sys.__stdout__ = _opened_like(sys.stdout, "wb")
+    sys.stderr = sys.__stderr__ = _opened_like(sys.stderr, "wb")
+
+
+def _opened_like(stream: Any, mode: str) -> Any:
+    """Open the descriptor of a stream that Python opened at its start in the same way, with what it is now."""
+    is_unbuffered = stream.write_through and mode == "wb"
+    opened = open(stream.fileno(), mode, buffering=0 if is_unbuffered else -1, closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(
+        opened,
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering or (opened.isatty() and not stream.write_through),
+        write_through=stream.write_through,
+    )
 
 
 def _call(call: Call) -> int:

@@ -8,12 +8,12 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+from support import preloaded
+
 PATIENCE = 60.0
 """Seconds for a command to say what is waited for, on a busy machine."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -25,8 +25,8 @@ class Terminal:
     def __init__(self, *arguments: str | Path, term: str = "xterm", **environment: str) -> None:
         self._reader, slave = pty.openpty()
         os.set_blocking(self._reader, False)
-        self._process = subprocess.Popen(
-            [*PROGRAM, *map(str, arguments)],
+        self._process = preloaded.Popen(
+            arguments,
             stdin=slave,
             stdout=slave,
             stderr=slave,

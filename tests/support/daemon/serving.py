@@ -20,9 +20,11 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.errors import ServiceError
+from support import preloaded
 from support.keys import keyring_fakes
 from support.killing import ending_at
 from support.paths import TESTS
+from support.preloaded import Call
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -73,19 +75,16 @@ class Daemon:
         dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
         given = (dies, worker_dies, self._listing, self._skew, list(options))
         keyring = None if self._keyring is None else self._keyring.plain
-        options_text = f"keyring={keyring!r}, tick={self._tick!r}"
-        program = f"from support.daemon.serving import be_daemon; be_daemon(*{given!r}, {options_text})"
+        program = Call("support.daemon.serving", "be_daemon", given, {"keyring": keyring, "tick": self._tick})
         environment = {**os.environ, **self.context.environment, "PYTHONPATH": str(TESTS)}
         output = self.context.home.folder.parent / "daemon.out"
         with output.open("ab") as out:
-            self.process = subprocess.Popen(
-                [*self._before, sys.executable, "-c", program],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+            surroundings: Json = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": out, "stderr": out}
+            if self._before or self._listing is not None:
+                command = [*self._before, *program.command]
+                self.process = subprocess.Popen(command, start_new_session=True, **surroundings)
+            else:
+                self.process = preloaded.Popen(program, start_new_session=True, **surroundings)
         if answering:
             until(self.answers, f"the daemon to answer: {output.read_text()[-2000:]}")
         return self
