@@ -19,11 +19,10 @@ from support.patience import patience
 from support.preloaded import Call
 
 _SEEN = """
-import json, os, resource, signal, sys, tempfile, threading
+import json, os, resource, signal, subprocess, sys, tempfile, threading
 print(json.dumps({
-    "environment": {name: value for name, value in sorted(os.environ.items()) if name != "_"},
-    "system": {name: value for name, _, value in (each.partition("=") for each in os.popen("env").read().split("\\n"))
-               if name not in ("_", "PWD", "SHLVL", "OLDPWD", "LC_CTYPE")},
+    "environment": dict(os.environ),
+    "system": sorted(subprocess.run("env", capture_output=True, text=True).stdout.splitlines()),
     "home": os.path.expanduser("~"),
     "temporary": tempfile.gettempdir(),
     "folder": os.getcwd(),
@@ -60,7 +59,7 @@ _ENDS = {
 }
 
 
-def script(code: str) -> Call:
+def inline(code: str) -> Call:
     """Return the call that does what `python -c code` does."""
     return Call("builtins", "exec", (code, {"__name__": "__main__"}))
 
@@ -68,7 +67,7 @@ def script(code: str) -> Call:
 def both(code: str, **options: Any) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
     """Run code as a child of the preloader, and by `subprocess`."""
     options = {"capture_output": True, "text": True, "timeout": patience(), **options}
-    ours = preloaded.run(script(code), **options)
+    ours = preloaded.run(inline(code), **options)
     return ours, subprocess.run([sys.executable, "-c", code], check=False, **options)
 
 
@@ -105,7 +104,7 @@ os.environ["SET"], lifeboat_daemon.changed, sys.modules["seen"] = "by a child", 
 os.chdir("/")
 """
     monkeypatch.chdir(tmp_path)
-    first, second = (preloaded.run(script(code), capture_output=True, text=True).stdout.splitlines() for _ in range(2))
+    first, second = (preloaded.run(inline(code), capture_output=True, text=True).stdout.splitlines() for _ in range(2))
     assert first[0] == second[0] == f"None None False {tmp_path}"
     assert not set(first[1].split(maxsplit=1)) & set(second[1].split(maxsplit=1))
 
@@ -122,7 +121,7 @@ def test_the_words_of_a_command_reach_the_program(isolated_home: Path) -> None:
 def test_signals_reach_a_child_and_a_wait_has_a_limit() -> None:
     code = "print('begun', flush=True); import time; time.sleep(3600)"
     for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT):
-        with preloaded.Popen(script(code), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
+        with preloaded.Popen(inline(code), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as child:
             assert child.stdout is not None and child.stdout.readline() == b"begun\n"
             assert child.poll() is None and psutil.Process(child.pid).ppid() == os.getpid()
             with pytest.raises(subprocess.TimeoutExpired):
@@ -130,7 +129,7 @@ def test_signals_reach_a_child_and_a_wait_has_a_limit() -> None:
             child.send_signal(number)
             assert child.wait(patience()) == -number == child.returncode
     with pytest.raises(subprocess.TimeoutExpired):
-        preloaded.run(script(code), stdout=subprocess.DEVNULL, timeout=0.01)
+        preloaded.run(inline(code), stdout=subprocess.DEVNULL, timeout=0.01)
 
 
 def test_what_python_reads_when_it_starts_is_as_the_environment_says() -> None:
@@ -149,7 +148,7 @@ def test_what_python_reads_when_it_starts_is_as_the_environment_says() -> None:
 _TESTS_THAT_END = """
 import os, signal, subprocess, sys
 from support import preloaded
-def told(): print(os.getpid(), os.getppid(), preloaded._Preloader.of_this_process(os.environ)._process.pid, flush=True)
+def told(): print(os.getpid(), os.getppid(), preloaded._Preloader.of_this_process(os.environ).pid, flush=True)
 code = "import os; print(os.getppid(), flush=True)"
 preloaded.run(preloaded.Call("builtins", "exec", (code, {})))
 told()

@@ -11,6 +11,7 @@ must use `subprocess`.
 from __future__ import annotations
 
 import array
+import asyncio
 import atexit
 import contextlib
 import ctypes
@@ -28,9 +29,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from support.paths import TESTS
@@ -63,6 +65,11 @@ class Call:
         return (sys.executable, "-c", f"from {self.module} import {self.function}; {self.function}({given})")
 
 
+def script(path: str | Path) -> Call:
+    """Return the call that runs a file as a program."""
+    return Call("runpy", "run_path", (str(path),), {"run_name": "__main__"})
+
+
 @dataclass(frozen=True)
 class _Request:
     call: Call
@@ -79,9 +86,10 @@ class Popen(subprocess.Popen[Any]):
     three streams; of the options for how a child begins it knows `cwd`, `env`, `start_new_session` and `preexec_fn`,
     which is a function of a module."""
 
-    def __init__(self, run: Sequence[str | Path] | Call, **options: Any) -> None:
+    def __init__(self, run: Sequence[str | Path] | Call, words: Sequence[str] = ("-c",), **options: Any) -> None:
+        """Start a child. `words` is `sys.argv` of a function."""
         if isinstance(run, Call):
-            self._call, words = run, ["-c"]
+            self._call = run
         else:
             self._call, words = Call("lifeboat_daemon.cli", "main"), ["lifeboat", *map(str, run)]
         super().__init__(words, **options)
@@ -134,6 +142,30 @@ def run(
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
+@contextlib.contextmanager
+def forking_of(calls: Mapping[tuple[str, ...], Call]) -> Iterator[None]:
+    """Let asyncio start commands that begin as one of these by calling a function in a fork of the preloader. The rest
+    of the command is in `sys.argv`."""
+
+    def start(command: Sequence[str], *, shell: bool, **options: Any) -> subprocess.Popen[Any]:
+        for beginning, call in calls.items():
+            if tuple(command[: len(beginning)]) == beginning:
+                return Popen(call, (beginning[-1], *command[len(beginning) :]), **options)
+        return subprocess.Popen(command, shell=shell, **options)
+
+    before = asyncio.unix_events.subprocess  # type: ignore[attr-defined]
+    asyncio.unix_events.subprocess = SimpleNamespace(Popen=start, PIPE=subprocess.PIPE)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        asyncio.unix_events.subprocess = before  # type: ignore[attr-defined]
+
+
+def fork_preloader() -> None:
+    """Make the preloader of this process a fork of it. It has loaded the program, has one thread, and holds nothing."""
+    _Preloader.of_this_process(os.environ, start=_fork_server)
+
+
 def _umask() -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("Umask:"):
@@ -147,31 +179,23 @@ class _Preloader:
     _all: ClassVar[dict[object, _Preloader]] = {}
     _starting = threading.Lock()
 
-    def __init__(self, variables: Mapping[str, str]) -> None:
+    def __init__(self, variables: Mapping[str, str], start: Callable[[socket.socket, Mapping[str, str]], int]) -> None:
         self._asking = threading.Lock()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            code = f"import lifeboat_daemon, sys; sys.path.append({str(TESTS)!r})\n"
-            code += f"from support.preloaded import serve; serve({theirs.fileno()})"
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-c", code],
-                # Neither the home nor another setting of the test that happens to be the first may be seen by others.
-                env={"PATH": os.defpath, "HOME": "/nonexistent", **variables},
-                cwd="/",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-            )
+            self.pid = start(theirs, variables)
         atexit.register(self._end)
 
     @classmethod
-    def of_this_process(cls, environment: Mapping[str, str]) -> _Preloader:
+    def of_this_process(
+        cls, environment: Mapping[str, str], start: Callable[[socket.socket, Mapping[str, str]], int] | None = None
+    ) -> _Preloader:
         """Return the preloader for an environment: that of this process, not of the one that this is a fork of."""
         variables = {name: value for name, value in environment.items() if name.startswith(_READ_AT_START)}
         key = (os.getpid(), *sorted(variables.items()))
         with cls._starting:
             if key not in cls._all:
-                cls._all[key] = cls(variables)
+                cls._all[key] = cls(variables, start or _spawn_server)
             return cls._all[key]
 
     def fork(self, request: _Request, streams: Sequence[int]) -> int:
@@ -191,7 +215,31 @@ class _Preloader:
 
     def _end(self) -> None:
         self._socket.close()
-        self._process.wait()
+        os.waitpid(self.pid, 0)
+
+
+def _spawn_server(connection: socket.socket, variables: Mapping[str, str]) -> int:
+    code = f"import lifeboat_daemon, sys; sys.path.append({str(TESTS)!r}); "
+    code += f"from support.preloaded import serve; serve({connection.fileno()})"
+    # Neither the home nor another setting of the test that happens to be the first may be seen by others.
+    environment = {"PATH": os.defpath, "HOME": "/nonexistent", **variables}
+    command = [sys.executable, "-P", "-c", code]
+    actions = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
+    connection.set_inheritable(True)
+    pid: int = os.posix_spawn(sys.executable, command, environment, file_actions=actions)
+    return pid
+
+
+def _fork_server(connection: socket.socket, variables: Mapping[str, str]) -> int:
+    pid = os.fork()
+    if pid == 0:
+        try:
+            descriptor = os.dup2(connection.fileno(), 3)
+            os.closerange(4, _MOST_DESCRIPTORS)
+            _serve_requests(descriptor)
+        finally:
+            os._exit(1)
+    return pid
 
 
 def _set_subreaper(wanted: bool) -> None:
@@ -215,9 +263,16 @@ def _read_exactly(connection: socket.socket, count: int) -> bytes:
 def serve(descriptor: int) -> None:
     """Import the program, and fork a child for each request until the process of tests ends. In a child: do what was
     asked for, and end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+    os.chdir("/")
+    os.closerange(3, descriptor)
+    os.closerange(descriptor + 1, _MOST_DESCRIPTORS)
     gc.disable()  # children would write to the memory that they share; each enables it for itself
     _import_program()
+    _serve_requests(descriptor)
+
+
+def _serve_requests(descriptor: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
     with socket.socket(fileno=descriptor) as connection:
         while True:
             try:
