@@ -16,7 +16,7 @@ import pytest
 from support import preloaded
 from support.paths import TESTS
 from support.patience import patience
-from support.preloaded import Call
+from support.preloaded import inline
 
 _SEEN = """
 import json, os, resource, signal, subprocess, sys, tempfile, threading
@@ -57,11 +57,6 @@ _ENDS = {
     "program": "import subprocess; subprocess.run(['echo', 'from a program'])",
     "descriptors": "import os; os.write(1, b'out'); os.write(2, b'err')",
 }
-
-
-def inline(code: str) -> Call:
-    """Return the call that does what `python -c code` does."""
-    return Call("builtins", "exec", (code, {"__name__": "__main__"}))
 
 
 def both(code: str, **options: Any) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:

@@ -65,6 +65,11 @@ class Call:
         return (sys.executable, "-c", f"from {self.module} import {self.function}; {self.function}({given})")
 
 
+def inline(code: str) -> Call:
+    """Return the call that runs code as `python -c` does."""
+    return Call("builtins", "exec", (code, {"__name__": "__main__"}))
+
+
 def script(path: str | Path) -> Call:
     """Return the call that runs a file as a program."""
     return Call("runpy", "run_path", (str(path),), {"run_name": "__main__"})
@@ -147,18 +152,24 @@ def forking_of(calls: Mapping[tuple[str, ...], Call]) -> Iterator[None]:
     """Let asyncio start commands that begin as one of these by calling a function in a fork of the preloader. The rest
     of the command is in `sys.argv`."""
 
-    def start(command: Sequence[str], *, shell: bool, **options: Any) -> subprocess.Popen[Any]:
+    before = asyncio.unix_events.subprocess  # type: ignore[attr-defined]
+    asyncio.unix_events.subprocess = module_that_forks(calls)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        asyncio.unix_events.subprocess = before  # type: ignore[attr-defined]
+
+
+def module_that_forks(calls: Mapping[tuple[str, ...], Call]) -> SimpleNamespace:
+    """Return the module `subprocess` with another `Popen`: see `forking_of`."""
+
+    def start(command: Sequence[str], *, shell: bool = False, **options: Any) -> subprocess.Popen[Any]:
         for beginning, call in calls.items():
             if tuple(command[: len(beginning)]) == beginning:
                 return Popen(call, (beginning[-1], *command[len(beginning) :]), **options)
         return subprocess.Popen(command, shell=shell, **options)
 
-    before = asyncio.unix_events.subprocess  # type: ignore[attr-defined]
-    asyncio.unix_events.subprocess = SimpleNamespace(Popen=start, PIPE=subprocess.PIPE)  # type: ignore[attr-defined]
-    try:
-        yield
-    finally:
-        asyncio.unix_events.subprocess = before  # type: ignore[attr-defined]
+    return SimpleNamespace(**{**vars(subprocess), "Popen": start})
 
 
 def fork_preloader() -> None:
