@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import sysconfig
 import threading
 from collections.abc import Callable, Iterator
@@ -24,9 +23,11 @@ from lifeboat_daemon.control.client import running
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.service.single import holder
 from lifeboat_daemon.units import systemd
+from support import preloaded
 from support.daemon.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.daemon.serving import until
+from support.preloaded import Call, inline
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 
@@ -47,6 +48,13 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeSystemctl:
     monkeypatch.setenv("PATH", made.path)
     monkeypatch.setattr(systemd, "_PACKAGED", ())
     return made
+
+
+@pytest.fixture
+def forked_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands start the daemon as a fork."""
+    daemon = Call("support.daemon.serving", "be_daemon", (None, None, None, None, []), {"forks_workers": True})
+    monkeypatch.setattr(lifecycle, "subprocess", preloaded.module_that_forks({lifecycle.COMMAND: daemon}))
 
 
 @pytest.fixture
@@ -107,6 +115,7 @@ def is_watching() -> bool:
     return bool(agents and agents[0]["watches"])
 
 
+@pytest.mark.usefixtures("forked_daemon")
 def test_a_restart_is_another_process_and_starts_one_that_was_killed() -> None:
     pid = run("daemon", "restart")["pid"]
     os.kill(pid, signal.SIGKILL)
@@ -135,7 +144,7 @@ with service_lock(Context.open(), "0.0.1"):
 @contextlib.contextmanager
 def silent() -> Iterator[subprocess.Popen[str]]:
     """A process that holds the lock and answers nobody."""
-    with subprocess.Popen([sys.executable, "-c", _SILENT], stdout=subprocess.PIPE, text=True) as process:
+    with preloaded.Popen(inline(_SILENT), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "held\n"
         try:
             yield process
@@ -169,6 +178,7 @@ def test_a_process_that_is_not_the_daemon_is_never_told_to_end() -> None:
         other.kill()
 
 
+@pytest.mark.usefixtures("forked_daemon")
 def test_settings_are_read_again_and_a_mistake_in_them_is_said(isolated_home: Path) -> None:
     assert run("daemon", "reload", expect=1)["error"]["code"] == "not_running"
     run("daemon", "start")
@@ -315,11 +325,12 @@ def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(works
     assert moments == ["polls", "pause", "pause", "listens", "polls", "pause", "pause"]
 
 
+@pytest.mark.usefixtures("forked_daemon")
 def test_with_a_daemon_what_it_captures_is_told_as_it_happens(workspace: Path) -> None:
     run("daemon", "start")
     until(is_watching, "the workspace to be watched")
-    command = [LIFEBOAT, "log", "--follow", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = ["log", "--follow", "--json"]
+    with preloaded.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = _first_line(process, workspace)
         finally:

@@ -16,7 +16,7 @@ from support.daemon.cli_client import run
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals on Windows", allow_module_level=True)
 
-from support.terminal import Terminal
+from support.terminal import WITH_LIGHT_WRAPPING, Terminal
 
 KEY = UserKey(bytes(range(32)))
 PASSPHRASE = "a boat under the bridge"
@@ -215,13 +215,14 @@ def test_a_new_passphrase_is_typed_twice_and_never_shown() -> None:
         assert PASSPHRASE not in terminal.said
 
 
+@pytest.mark.usefixtures("light_wrapping")
 def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
     words_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LIFEBOAT_PASSPHRASE", "forgotten tomorrow")
     run("keys", "recover", "--words-from", words_file, "--store", "passphrase")
     monkeypatch.delenv("LIFEBOAT_PASSPHRASE")
-    with Terminal("keys", "recover", "--words-from", words_file) as terminal:
+    with Terminal("keys", "recover", "--words-from", words_file, program=WITH_LIGHT_WRAPPING) as terminal:
         for question in ("New passphrase, 8 characters or more: ", "Repeat for confirmation: "):
             terminal.wait_for(question)
             terminal.type(PASSPHRASE)
@@ -230,6 +231,7 @@ def test_a_passphrase_that_was_forgotten_is_replaced_by_whoever_has_the_words(
     assert run("keys", "status")["state"] == "ok"
 
 
+@pytest.mark.usefixtures("light_wrapping")
 def test_a_restore_with_credentials_asks_for_the_passphrase_of_a_locked_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from lifeboat_daemon.context import Context
 from lifeboat_keys.user_key import UserKey
+from support import preloaded
 from support.daemon.cli_client import Json, run
-from support.daemon.commands import PROGRAM
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 PASSPHRASE = "a boat under the bridge"
@@ -179,6 +179,6 @@ def test_a_kit_comes_through_a_pipe(words: list[str]) -> None:
 
 def _piped(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that has no terminal and gets nothing."""
-    return subprocess.run(
-        [*PROGRAM, *arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=os.environ
+    return preloaded.run(
+        [*arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=os.environ
     )

@@ -15,6 +15,7 @@ import pytest
 from lifeboat_adapters import registry
 from lifeboat_adapters.openclaw import config
 from lifeboat_daemon.cli import program
+from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.daemon import cli_client
 
@@ -44,7 +45,7 @@ def say(capsys: Said, *arguments: str | Path, expect: int = 0) -> str:
     return said.out + said.err
 
 
-def alone(*arguments: str, **around: str) -> subprocess.CompletedProcess[bytes]:
+def executed(*arguments: str, **around: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, **around}
     return subprocess.run([str(LIFEBOAT), *arguments], env=environment, capture_output=True, timeout=60)
 
@@ -213,15 +214,15 @@ def test_a_demonstration_does_not_use_a_folder_that_is_there(tmp_path: Path) -> 
 
 def test_json_may_stand_before_the_command_and_without_one(ada: str) -> None:
     for arguments in (["--json"], ["--json", "status"], ["status", "--json"]):
-        assert json.loads(alone(*arguments).stdout)["agents"][0]["name"] == ada
+        assert json.loads(preloaded.run(arguments, capture_output=True, timeout=60).stdout)["agents"][0]["name"] == ada
 
 
 def test_a_terminal_that_knows_no_umlauts_gets_them_escaped_and_json_stays_utf_8(ada: str, workspace: Path) -> None:
     (workspace / "USER.md").write_text("# User\n\nGrüße aus Köln.\n")
     around = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    text = alone("diff", ada, **around)
+    text = executed("diff", ada, **around)
     assert text.returncode == 0 and b"Gr\\xfc\\xdfe" in text.stdout
-    assert "Grüße" in alone("diff", ada, "--json", **around).stdout.decode()
+    assert "Grüße" in executed("diff", ada, "--json", **around).stdout.decode()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -252,7 +253,8 @@ def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
     ada: str, typed: list[str], offered: set[str]
 ) -> None:
     words = " ".join(["lifeboat", *typed])
-    done = alone(_LIFEBOAT_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(len(typed)))
+    around = {**os.environ, "_LIFEBOAT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(typed))}
+    done = preloaded.run([], env=around, capture_output=True, timeout=60)
     assert set(done.stdout.decode().split()) == offered and done.stderr == b""
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import plain
+from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.daemon import cli_client
 
@@ -90,8 +91,8 @@ def test_a_restore_into_a_full_folder_asks_on_a_terminal_and_no_means_no(tmp_pat
     agent = cli_client.run("agents", "add", workspace)
     (workspace / "MEMORY.md").write_text("# Other\n")
     ours, theirs = pty.openpty()
-    command = [str(LIFEBOAT), "restore", agent["id"]]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=os.environ) as process:
+    command = ["restore", agent["id"]]
+    with preloaded.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
         os.close(theirs)
         os.write(ours, b"\n")
         said = _read_all(ours)

@@ -18,7 +18,7 @@ from support.endpoint.endpoint_servers import running_endpoint
 if sys.platform != "linux":
     pytest.skip("its service is one of systemd", allow_module_level=True)
 
-from support.terminal import Terminal
+from support.terminal import WITH_LIGHT_WRAPPING, Terminal
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_after_ctrl_c_setup_goes_on_with_what_is_missing(workspace: Path) -> Non
 
 
 def test_a_key_that_would_lie_open_is_wrapped(workspace: Path) -> None:
-    with Terminal("setup") as terminal:
+    with Terminal("setup", program=WITH_LIGHT_WRAPPING) as terminal:
         _protect_both(terminal)
         _say(terminal, "Show them now")
         _say(terminal, "Wrap it with a passphrase")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
 import subprocess
 import threading
@@ -24,8 +23,8 @@ from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.health import standing
 from lifeboat_daemon.health.standing import Facts, KeyFacts
 from lifeboat_daemon.status import status
+from support import preloaded
 from support.daemon import cli_client
-from support.daemon.commands import PROGRAM
 from support.daemon.control_servers import DEADLINE, Served
 from support.daemon.protected import Protected
 
@@ -242,9 +241,8 @@ def test_a_page_no_longer_says_that_there_is_no_daemon_once_there_is_one(ada: Pr
 
 
 def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
-    around = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    command = [*PROGRAM, "status", "--watch"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as running:
+    command = ["status", "--watch"]
+    with preloaded.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         first = running.stdout.readline()
         running.send_signal(signal.SIGINT)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 import pty
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from lifeboat_daemon.cli import program, tui
 from lifeboat_daemon.errors import UnexpectedError
+from support import preloaded
 from support.adapters.openclaw_workspaces import make_workspace
 from support.daemon import cli_client
-from support.terminal import Terminal
+from support.terminal import DASHBOARD, Terminal
 
 run = cli_client.run
 
@@ -81,7 +80,7 @@ def test_a_terminal_that_cannot_draw_gets_the_twin(ada: str) -> None:
 
 
 def test_on_a_terminal_the_dashboard_opens_and_q_closes_it(ada: str) -> None:
-    terminal = Terminal(LANG="C.UTF-8")
+    terminal = Terminal(LANG="C.UTF-8", program=DASHBOARD)
     terminal.wait_for("Agents")
     terminal.wait_for("ada")
     terminal.press("q")
@@ -90,7 +89,7 @@ def test_on_a_terminal_the_dashboard_opens_and_q_closes_it(ada: str) -> None:
 
 
 def test_a_dashboard_that_is_ended_leaves_the_terminal_as_it_was(ada: str) -> None:
-    terminal = Terminal(LANG="C.UTF-8")
+    terminal = Terminal(LANG="C.UTF-8", program=DASHBOARD)
     terminal.wait_for("ada")
     terminal._process.terminate()
     assert terminal.ended() == 128 + signal.SIGTERM
@@ -100,8 +99,8 @@ def test_a_dashboard_that_is_ended_leaves_the_terminal_as_it_was(ada: str) -> No
 def test_a_terminal_that_goes_away_without_a_word_ends_the_dashboard(ada: str) -> None:
     ours, theirs = pty.openpty()
     around = {**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
-    command = [sys.executable, "-c", "from lifeboat_daemon.cli import main; main()"]
-    shown = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=around, start_new_session=True)
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
+    shown = preloaded.Popen([], **streams, env=around, start_new_session=True)
     os.close(theirs)
     try:
         said = b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import time
@@ -19,18 +20,23 @@ from lifeboat_daemon.command_server.refusals import refusal
 from lifeboat_daemon.command_server.server import AT_ONCE
 from lifeboat_daemon.control.commands import FORKS, Commands, Progress
 from lifeboat_daemon.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
+from support import preloaded
 from support.daemon import command_program
 from support.daemon.command_program import PATIENCE, until
+from support.preloaded import script
+
+_FORKED = {command_program.COMMAND: script(command_program.__file__)}
 
 
 @asynccontextmanager
-async def commands(folder: Path, *options: str, forks: bool = FORKS) -> AsyncIterator[Commands]:
+async def commands(folder: Path, *options: str, forks: bool = FORKS, by_exec: bool = False) -> AsyncIterator[Commands]:
     around = {**os.environ, "LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
     made = Commands(around, server=(*command_program.COMMAND, *options), forks=forks)
-    try:
-        yield made
-    finally:
-        await made.close()
+    with contextlib.nullcontext() if by_exec else preloaded.forking_of(_FORKED):
+        try:
+            yield made
+        finally:
+            await made.close()
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -157,7 +163,7 @@ def test_an_answer_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
 @pytest.mark.parametrize("forks", [True, False])
 def test_a_command_has_its_input_and_nothing_of_a_terminal(tmp_path: Path, forks: bool) -> None:
     async def story() -> None:
-        async with commands(tmp_path, forks=forks) as made:
+        async with commands(tmp_path, forks=forks, by_exec=True) as made:
             document = (await made.run("about", "one", text="a secret\n")).document
             assert (document["words"], document["text"]) == (["one"], "a secret\n")
             assert document["terminal"] is False and document["leads"] is True
@@ -168,7 +174,7 @@ def test_a_command_has_its_input_and_nothing_of_a_terminal(tmp_path: Path, forks
 
 def test_a_command_has_nothing_of_the_server_open(tmp_path: Path) -> None:
     async def story() -> None:
-        async with commands(tmp_path) as made:
+        async with commands(tmp_path, by_exec=True) as made:
             pause = paused(tmp_path)
             other = asyncio.create_task(made.run("wait", str(pause)))
             await until((pause / "begun").exists)
@@ -187,7 +193,7 @@ def test_it_is_the_environment_of_the_client(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("HARBOUR", "north")
 
     async def story() -> None:
-        async with commands(tmp_path) as made:
+        async with commands(tmp_path, by_exec=True) as made:
             monkeypatch.setenv("HARBOUR", "south")
             environment = (await made.run("about")).document["environment"]
             assert environment["HARBOUR"] == "north" and "FORCE_COLOR" not in environment

@@ -16,8 +16,10 @@ import pytest
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.control.commands import Commands, Progress
 from lifeboat_daemon.errors import CommandLost, WorkerFailed
+from support import preloaded
 from support.daemon import command_program
 from support.daemon.command_program import until
+from support.preloaded import script
 
 OLD, NEW = "# Memory\n\n## Tea\n\nGreen tea.\n", "# Memory\n\n## Tea\n\nBlack tea.\n"
 RESTORE = ("restore", "Juniper", "--at", "0", "--yes", "--no-reindex")
@@ -41,10 +43,11 @@ class Place:
         around = {**os.environ, "LIFEBOAT_HOME": str(self.folder / "home"), "HOME": str(self.folder / "user")}
         options = () if step is None else ("--pause-at", step.value, str(self.pause))
         made = Commands(around, server=(*command_program.COMMAND, *options))
-        try:
-            yield made
-        finally:
-            await made.close()
+        with preloaded.forking_of({command_program.COMMAND: script(command_program.__file__)}):
+            try:
+                yield made
+            finally:
+                await made.close()
 
     async def live(self) -> None:
         async with self.commands() as made:

@@ -9,7 +9,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,9 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.server import Server
 from lifeboat_daemon.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
+from support import preloaded
 from support.daemon.control_servers import DEADLINE, Served, as_nobody, context, open_home, short, until
+from support.preloaded import inline
 
 __all__ = ["context", "short"]
 
@@ -43,8 +44,8 @@ asyncio.run(main())
 
 def _daemon(context: Context, transport: str) -> subprocess.Popen[str]:
     """A server in a process of its own, which listens."""
-    begun = subprocess.Popen(
-        [sys.executable, "-c", _DAEMON, str(context.home.folder), transport], stdout=subprocess.PIPE, text=True
+    begun = preloaded.Popen(
+        inline(_DAEMON), ("-c", str(context.home.folder), transport), stdout=subprocess.PIPE, text=True
     )
     assert begun.stdout is not None
     assert begun.stdout.readline() == "listening\n"
@@ -331,9 +332,7 @@ def test_a_client_says_nothing_to_a_daemon_of_another_user(tmp_path: Path, short
     context.home.folder.chmod(0o755)
     context.home.run_folder.chmod(0o777)
     program = _LISTEN.replace("---\n", "import os\nos.setgroups([]); os.setgid(65534); os.setuid(65534)\n")
-    other = subprocess.Popen(
-        [sys.executable, "-c", program, str(_path(context))], stdout=subprocess.PIPE, text=True, cwd="/"
-    )
+    other = preloaded.Popen(inline(program), ("-c", str(_path(context))), stdout=subprocess.PIPE, text=True, cwd="/")
     assert other.stdout is not None
     assert other.stdout.readline() == "listening\n"
     context.home.run_folder.chmod(0o700)

@@ -18,9 +18,11 @@ from lifeboat_daemon.exchange import opened
 from lifeboat_keys import age
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
+from support import preloaded
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
 from support.daemon.cli_client import run
 from support.keys.age_files import encrypt_with_little_work
+from support.preloaded import inline
 
 PASSPHRASE = "an invented passphrase"
 
@@ -268,7 +270,7 @@ with opened(Context.open(), Path(sys.argv[1])) as archive:
 
 def test_a_reader_that_is_killed_leaves_nothing_in_clear(sealed: Path) -> None:
     before = _named_files()
-    with subprocess.Popen([sys.executable, "-c", _READER, str(sealed)], stdout=subprocess.PIPE) as reader:
+    with preloaded.Popen(inline(_READER), ("-c", str(sealed)), stdout=subprocess.PIPE) as reader:
         assert reader.stdout is not None
         assert reader.stdout.readline() == b"b'PK'\n"
         reader.send_signal(signal.SIGKILL)

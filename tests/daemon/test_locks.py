@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +15,8 @@ from lifeboat_daemon import locks
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import Patience, agent_lock
+from support import preloaded
+from support.preloaded import inline
 
 ADA = "018f0000-0000-7000-8000-000000000001"
 
@@ -94,7 +94,7 @@ def test_who_holds_a_lock_is_said_while_it_hangs_and_whoever_is_killed_holds_non
         "import os, signal; from lifeboat_daemon.context import Context; from lifeboat_daemon.locks import agent_lock\n"
         f"with agent_lock(Context.open(), {ADA!r}, 'capture'): os.kill(os.getpid(), signal.SIGSTOP)"
     )
-    holder = subprocess.Popen([sys.executable, "-c", program], env={**os.environ, **context.environment})
+    holder = preloaded.Popen(inline(program), env={**os.environ, **context.environment})
     try:
         _, status = os.waitpid(holder.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)

@@ -8,7 +8,6 @@ import json
 import logging
 import os
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -27,6 +26,8 @@ from lifeboat_daemon import log_reading, logs
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.logs import Log, Word, open_log, told
+from support import preloaded
+from support.preloaded import inline
 
 AGENT = "01a202a1-d4e1-79a8-8ed1-4e01374c864d"
 CANARIES = (
@@ -342,8 +343,8 @@ with open_log(Home(Path(sys.argv[1])), foreground=sys.argv[2] == "foreground") a
 
 
 def said(home: Home, how: str) -> str:
-    command = [sys.executable, "-c", _PROGRAM, str(home.folder), how]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    words = ("-c", str(home.folder), how)
+    return preloaded.run(inline(_PROGRAM), words=words, capture_output=True, text=True, check=True).stderr
 
 
 def test_in_the_foreground_people_read_it_too(home: Home) -> None:

@@ -16,7 +16,9 @@ import pytest
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
+from support import preloaded
 from support.daemon import work_program
+from support.preloaded import script
 
 Process = subprocess.Popen[bytes]
 
@@ -27,8 +29,9 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="the system has no su
 def worker(*options: str) -> Iterator[Process]:
     """A worker without a daemon, ready. The home is there, as any daemon has seen to."""
     Context.open()
-    command = work_program.command(*options)
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    words = (str(work_program.HERE), *options)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = preloaded.Popen(script(work_program.HERE), words, **pipes)
     try:
         assert isinstance(heard(process), Ready)
         yield process

@@ -149,7 +149,7 @@ def cut_off(endpoint: RunningEndpoint, path: str, machine: Machine, step: Step) 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
 def test_no_process_of_an_endpoint_leaves_its_memory_or_shows_its_token(machine: Machine, server: Path) -> None:
-    with running_endpoint(server, plain=True, options=["--workers", "2"]) as endpoint:
+    with running_endpoint(server, plain=True, options=["--workers", "2"], by_exec=True) as endpoint:
         assert endpoint.process is not None
         processes = [process for process in family(endpoint.process.pid) if is_of_the_endpoint(process)]
         assert len(processes) >= 3

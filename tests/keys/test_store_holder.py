@@ -26,8 +26,8 @@ from lifeboat_keys.stores import holder
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
+from support import preloaded
 from support.daemon.cli_client import run
-from support.daemon.commands import PROGRAM
 from support.patience import patience
 
 pytestmark = [
@@ -275,8 +275,8 @@ def test_the_command_ends_although_the_holder_lives_on(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
 
     def say(*arguments: str) -> bytes:
-        command = [*PROGRAM, "keys", *arguments, "--json"]
-        return subprocess.run(command, capture_output=True, timeout=patience(), check=True).stdout
+        command = ["keys", *arguments, "--json"]
+        return preloaded.run(command, capture_output=True, timeout=patience(), check=True).stdout
 
     run("keys", "init", "--words-to", isolated_home / "words", "--no-prove")
     assert b"unlocked" in say("unlock", "--for", "1h")

@@ -29,9 +29,10 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import Tree, differences, read_tree
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.status import ERROR, status
+from support import preloaded
 from support.daemon import invariants
 from support.daemon.cli_client import Json, run
-from support.daemon.commands import PROGRAM, command, standing, synced
+from support.daemon.commands import command, standing, synced
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.protected import SteadyClock
 from support.failing_files import READS, WRITES, FailingFiles
@@ -364,7 +365,7 @@ def test_a_template_over_the_memory_is_captured_held_and_accepted(cli: Harbour) 
 
 def together(*commands: list[str]) -> list[tuple[int, Json]]:
     """Start commands at the same time; how each ended. None may take longer than a minute."""
-    started = [subprocess.Popen([*PROGRAM, *each, "--json"], stdout=subprocess.PIPE) for each in commands]
+    started = [preloaded.Popen([*each, "--json"], stdout=subprocess.PIPE) for each in commands]
     ended = []
     deadline = time.monotonic() + 60
     for process in started:

@@ -8,25 +8,38 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
 
-PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+from support import preloaded
+from support.preloaded import Call
+
 PATIENCE = 60.0
 """Seconds for a command to say what is waited for, on a busy machine."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+PROGRAM = Call("lifeboat_daemon.cli", "main")
+WITH_LIGHT_WRAPPING = Call(__name__, "run_with_light_wrapping")
+DASHBOARD = Call(__name__, "run_dashboard", imports=("lifeboat_tui.opening", "lifeboat_tui.app"))
 
 
 class Terminal:
     """A running command. `said` is everything that it wrote so far, escape sequences included."""
 
-    def __init__(self, *arguments: str | Path, term: str = "xterm", **environment: str) -> None:
+    def __init__(
+        self,
+        *arguments: str | Path,
+        term: str = "xterm",
+        program: Call = PROGRAM,
+        **environment: str,
+    ) -> None:
+        """Start a command."""
         self._reader, slave = pty.openpty()
         os.set_blocking(self._reader, False)
-        self._process = subprocess.Popen(
-            [*PROGRAM, *map(str, arguments)],
+        self._process = preloaded.Popen(
+            program,
+            ["lifeboat", *map(str, arguments)],
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -97,6 +110,25 @@ class Terminal:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         os.close(self._reader)
+
+
+def run_with_light_wrapping() -> None:
+    """Be the command, which stretches new passphrases as little as is accepted."""
+    from lifeboat_daemon.cli import main
+    from lifeboat_keys.stores import wrapping
+
+    wrapping.OPERATIONS, wrapping.MEMORY = wrapping.MIN_OPERATIONS, wrapping.MIN_MEMORY
+    main()
+
+
+def run_dashboard() -> None:
+    """Be the command, whose command server is a fork."""
+    from lifeboat_daemon.cli import main
+    from lifeboat_daemon.control.command_process import SERVER
+
+    preloaded.fork_preloader()
+    with preloaded.forking_of({SERVER: Call("lifeboat_daemon.command_server.server", "main")}):
+        main()
 
 
 def _take_terminal() -> None:

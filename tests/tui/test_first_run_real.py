@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
@@ -22,9 +21,9 @@ from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link import Connection, JsonObject, Stage, Tell
 from lifeboat_tui.screens.dashboard import Dashboard
+from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon.cli_client import run
-from support.daemon.commands import PROGRAM
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.tui.first_run_home import driven
 from support.tui.pilots import text_of
@@ -56,9 +55,7 @@ class ShellLink:
         return Said(said.status, document, notes=said.notes)
 
     async def run_text(self, *words: str, text: str = "") -> Said:
-        ended = await asyncio.to_thread(
-            subprocess.run, [*PROGRAM, *words], input=text, capture_output=True, text=True, timeout=60, check=False
-        )
+        ended = await asyncio.to_thread(preloaded.run, words, input=text, capture_output=True, text=True, timeout=60)
         return Said(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
 
     async def events(self) -> AsyncIterator[JsonObject]:

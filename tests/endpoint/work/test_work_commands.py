@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -22,6 +20,7 @@ from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.server.transfer_key import kept_key
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
+from support import preloaded
 from support.daemon.cli_client import Json, run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
@@ -166,12 +165,7 @@ def test_a_job_that_nobody_knows_is_refused(data: Path, queue: Queue) -> None:
 def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue: Queue) -> None:
     port = _free_port()
     words = ["endpoint", "work", "--metrics", f"127.0.0.1:{port}", "--data", str(data)]
-    process = subprocess.Popen(
-        [sys.executable, "-c", "from lifeboat_daemon.cli import main; main()", *words],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=os.environ,
-    )
+    process = preloaded.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         _until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
     finally:

@@ -29,5 +29,5 @@ def load_published_schema(name: str) -> dict[str, Any]:
 
 def validate_as_published(name: str, document: object) -> None:
     """Raise `jsonschema.ValidationError` unless `document` obeys the published schema `name`, formats included."""
-    checker = Draft202012Validator.FORMAT_CHECKER
+    checker = jsonschema.Draft202012Validator.FORMAT_CHECKER
     jsonschema.Draft202012Validator(load_published_schema(name), format_checker=checker).validate(document)

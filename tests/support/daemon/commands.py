@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
+from support import preloaded
 from support.daemon.cli_client import Json, run
-
-PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
 
 
 def command(*arguments: str | Path) -> tuple[int, Json]:
     """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
-    ended = subprocess.run([*PROGRAM, *map(str, arguments), "--json"], capture_output=True, timeout=60, check=False)
+    ended = preloaded.run([*arguments, "--json"], capture_output=True, timeout=60)
     return ended.returncode, json.loads(ended.stdout or b"{}")
 
 

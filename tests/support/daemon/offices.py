@@ -10,7 +10,9 @@ from typing import Any
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
+from support import preloaded
 from support.daemon import work_program
+from support.preloaded import script
 
 JsonObject = dict[str, Any]
 
@@ -43,12 +45,13 @@ class Office:
 def office(*options: str, command: Sequence[str] | None = None, linger: float = 30.0) -> Iterator[Office]:
     """An office with the workers of `work_program.py`, closed at the end."""
     made = Office(command or work_program.command(*options), linger)
-    try:
-        yield made
-    finally:
-        made.run(made.workers.stop(10))
-        assert made.workers.pids == []
-        made.loop.close()
+    with preloaded.forking_of({work_program.command(): script(work_program.HERE)}):
+        try:
+            yield made
+        finally:
+            made.run(made.workers.stop(10))
+            assert made.workers.pids == []
+            made.loop.close()
 
 
 async def seen(condition: Callable[[], bool]) -> None:

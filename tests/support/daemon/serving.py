@@ -20,9 +20,11 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.errors import ServiceError
+from support import preloaded
 from support.keys import keyring_fakes
 from support.killing import ending_at
 from support.paths import TESTS
+from support.preloaded import Call
 
 Json = dict[str, Any]
 PATIENCE = 30.0
@@ -73,19 +75,18 @@ class Daemon:
         dies, worker_dies = _plain(self._dies), _plain(self._worker_dies)
         given = (dies, worker_dies, self._listing, self._skew, list(options))
         keyring = None if self._keyring is None else self._keyring.plain
-        options_text = f"keyring={keyring!r}, tick={self._tick!r}"
-        program = f"from support.daemon.serving import be_daemon; be_daemon(*{given!r}, {options_text})"
+        by_exec = bool(self._before) or self._listing is not None
+        settings: Json = {"keyring": keyring, "tick": self._tick, "forks_workers": not by_exec}
+        program = Call("support.daemon.serving", "be_daemon", given, settings)
         environment = {**os.environ, **self.context.environment, "PYTHONPATH": str(TESTS)}
         output = self.context.home.folder.parent / "daemon.out"
         with output.open("ab") as out:
-            self.process = subprocess.Popen(
-                [*self._before, sys.executable, "-c", program],
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
+            surroundings: Json = {"env": environment, "stdin": subprocess.DEVNULL, "stdout": out, "stderr": out}
+            if by_exec:
+                command = [*self._before, *program.command]
+                self.process = subprocess.Popen(command, start_new_session=True, **surroundings)
+            else:
+                self.process = preloaded.Popen(program, start_new_session=True, **surroundings)
         if answering:
             until(self.answers, f"the daemon to answer: {output.read_text()[-2000:]}")
         return self
@@ -186,33 +187,38 @@ def be_daemon(
     *,
     keyring: tuple[str, str, float] | None = None,
     tick: float | None = None,
+    forks_workers: bool = False,
 ) -> None:
     """Be a daemon that may end at a step, write down what it has loaded when work was done, have clocks that go wrong,
     or look around more often. Called in a process of its own."""
     from lifeboat_daemon.service.main import main
+    from lifeboat_daemon.work import pool
 
+    if forks_workers:
+        preloaded.fork_preloader()
     if dies is not None:
         steps.hook = ending_at(Step(dies[0]), dies[1])
     if listing is not None:
         steps.hook = lambda step: _list_modules(listing) if step is Step.DAEMON_ANSWERED else None
-    command = None
+    worker = None
     if worker_dies is not None:
-        command = [sys.executable, "-c", f"from support.daemon.serving import be_worker; be_worker({worker_dies!r})"]
+        worker = Call("support.daemon.serving", "be_worker", (worker_dies,))
     if skew is not None:
         from lifeboat_daemon.service import service
 
         service.TICK = 0.2
         Skew(Path(skew)).apply()
-        command = [sys.executable, "-c", f"from support.daemon.serving import be_worker; be_worker(None, {skew!r})"]
+        worker = Call("support.daemon.serving", "be_worker", (None, skew))
     if keyring is not None:
-        command = [
-            sys.executable,
-            "-c",
-            f"from support.daemon.serving import be_worker; be_worker(None, keyring={keyring!r})",
-        ]
+        worker = Call("support.daemon.serving", "be_worker", (None,), {"keyring": keyring})
     if tick is not None:
         _look_around_every(tick)
-    sys.exit(main(options, worker_command=command))
+    command = None if worker is None else worker.command
+    if not forks_workers:
+        sys.exit(main(options, worker_command=command))
+    calls = {pool._COMMAND: Call("lifeboat_daemon.work.worker", "main")} if worker is None else {worker.command: worker}
+    with preloaded.forking_of(calls):
+        sys.exit(main(options, worker_command=command))
 
 
 def _look_around_every(seconds: float) -> None:

@@ -9,7 +9,6 @@ import os
 import signal
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,12 +20,17 @@ import psutil
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.remote.join import Join, line
+from support import preloaded
 from support.killing import ending_at
 from support.paths import TESTS
+from support.preloaded import Call
 
 Json = dict[str, Any]
 PATIENCE = 30.0
 """Seconds: nothing here takes as long, and no test depends on how long it takes."""
+
+
+_SERVER = ("lifeboat_daemon.cli.endpoint_serve", "lifeboat_endpoint.server.app")
 
 
 class Process:
@@ -68,12 +72,13 @@ class RunningEndpoint(Process):
     """An endpoint on a free port of this machine with a tenant `home`. `token` may push and pull (the one that the
     first start made), `pin` is "" with `plain`. It keeps its port and its data when it is started again."""
 
-    def __init__(self, data: Path, *, plain: bool, workers: int, options: Sequence[str]) -> None:
+    def __init__(self, data: Path, *, plain: bool, workers: int, options: Sequence[str], by_exec: bool = False) -> None:
         self.data = data
         self.url = ""
         self.pin = ""
         self.token = ""
         self._plain = plain
+        self._by_exec = by_exec
         self._options = ["--workers", str(workers), *options]
         self._port = 0
 
@@ -102,16 +107,19 @@ class RunningEndpoint(Process):
         given = ["endpoint", "serve", "--listen", f"127.0.0.1:{self._port}", "--data", str(self.data), "--json"]
         given += [*(["--plain-http"] if self._plain else []), *self._options]
         plain_dies = None if dies is None else (dies[0].value, dies[1])
-        program = f"from support.endpoint.endpoint_servers import be_endpoint; be_endpoint({given!r}, {plain_dies!r})"
+        program = Call("support.endpoint.endpoint_servers", "be_endpoint", (given, plain_dies), imports=_SERVER)
         with self._log.open("ab") as err:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", program],
-                env={**os.environ, "PYTHONPATH": str(TESTS), "XDG_CONFIG_HOME": str(self.data.parent / "config")},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=err,
-                start_new_session=True,
-            )
+            surroundings: Json = {
+                "env": {**os.environ, "PYTHONPATH": str(TESTS), "XDG_CONFIG_HOME": str(self.data.parent / "config")},
+                "stdin": subprocess.DEVNULL,
+                "stdout": subprocess.PIPE,
+                "stderr": err,
+                "start_new_session": True,
+            }
+            if self._by_exec:
+                self.process = subprocess.Popen(program.command, **surroundings)
+            else:
+                self.process = preloaded.Popen(program, **surroundings)
         assert self.process.stdout is not None
         told = self.process.stdout.readline()
         assert told, f"the endpoint did not start: {self.log[-2000:]}"
@@ -143,11 +151,13 @@ def running_endpoint(
     *,
     options: Sequence[str] = (),
     dies: tuple[Step, int] | None = None,
+    by_exec: bool = False,
 ) -> Iterator[RunningEndpoint]:
     """An endpoint whose data lies in `folder`/endpoint; it is ended afterwards, whatever happened. `options` are more
-    of `lifeboat endpoint serve`. With TLS and an own authority, or `plain` HTTP."""
+    of `lifeboat endpoint serve`. With TLS and an own authority, or `plain` HTTP. Tests of what the
+    system tells of its processes need `by_exec`."""
     folder.mkdir(parents=True, exist_ok=True)
-    endpoint = RunningEndpoint(folder / "endpoint", plain=plain, workers=workers, options=options)
+    endpoint = RunningEndpoint(folder / "endpoint", plain=plain, workers=workers, options=options, by_exec=by_exec)
     try:
         endpoint.start(dies=dies)
         yield endpoint

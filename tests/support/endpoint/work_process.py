@@ -20,7 +20,8 @@ from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.jobs import Work
 from lifeboat_endpoint.work.queue import Job, Queue
 from lifeboat_endpoint.work.worker import Pace, Worker
-from support.paths import TESTS
+from support import preloaded
+from support.preloaded import Call
 
 QUICK = Pace(lease=2.0, beat=0.4, idle=0.05, plan=3600.0, grace=1.5)
 
@@ -93,9 +94,8 @@ def start(endpoint: Endpoint, database: Database, sayings: Sayings, pace: Pace =
         "sayings": str(sayings.path),
         "pace": asdict(pace),
     }
-    return subprocess.Popen(
-        [sys.executable, "-c", f"from support.endpoint.work_process import be_worker; be_worker(**{given!r})"],
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+    return preloaded.Popen(
+        Call("support.endpoint.work_process", "be_worker", options=given),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=(sayings.path.parent / f"worker-{time.monotonic_ns()}.err").open("wb"),
