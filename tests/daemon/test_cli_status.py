@@ -26,8 +26,9 @@ from lifeboat_daemon.health.standing import Facts, KeyFacts
 from lifeboat_daemon.status import status
 from support.daemon import cli_client
 from support.daemon.commands import PROGRAM
-from support.daemon.control_servers import DEADLINE, Served
+from support.daemon.control_servers import Served
 from support.daemon.protected import Protected
+from support.patience import patience
 
 JsonObject = dict[str, Any]
 
@@ -137,7 +138,7 @@ class Watching:
         return self.out.getvalue().splitlines()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + DEADLINE
+        deadline = time.monotonic() + patience()
         while not condition():
             assert time.monotonic() < deadline, f"{self.out.getvalue()}\n{self.err.getvalue()}"
             time.sleep(0.01)
@@ -150,7 +151,7 @@ class Watching:
         self._over.set()
 
     def ended(self) -> bool:
-        self._thread.join(DEADLINE)
+        self._thread.join(patience())
         return not self._thread.is_alive()
 
 
@@ -175,7 +176,7 @@ def test_what_does_not_change_is_not_said_again(ada: Protected, monkeypatch: pyt
 
     monkeypatch.setattr(status_watch, "look", counted)
     with Watching(ada) as watching:
-        assert all(looked.acquire(timeout=DEADLINE) for _ in range(5))
+        assert all(looked.acquire(timeout=patience()) for _ in range(5))
     assert watching.ended() and len(watching.lines) == 1
 
 
@@ -248,7 +249,7 @@ def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
         assert running.stdout is not None
         first = running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=DEADLINE)
+        out, err = running.communicate(timeout=patience())
     assert "ada: ok, never verified, sequence 0" in first
     assert (running.returncode, out) == (0, "") and "Traceback" not in err
 

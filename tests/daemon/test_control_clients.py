@@ -34,7 +34,9 @@ from lifeboat_daemon.errors import (
     ServiceError,
     UnknownAgent,
 )
-from support.daemon.control_servers import DEADLINE, Served, context, short, until
+from support.daemon.control_servers import DEADLINE, Served, context, short
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]
@@ -57,7 +59,7 @@ def imposing(context: Context, *answers: bytes, silent: bool = False) -> Iterato
                         connection.recv(100_000)
                         connection.sendall(answer)
                     if silent:
-                        over.wait(DEADLINE)
+                        over.wait(patience())
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -67,7 +69,7 @@ def imposing(context: Context, *answers: bytes, silent: bool = False) -> Iterato
         over.set()
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        thread.join(DEADLINE)
+        thread.join(patience())
 
 
 def _hello(**other: object) -> bytes:
@@ -306,7 +308,7 @@ class TestTheClientOfCommands:
             served.publish({"event": "one"})
             until(lambda: heard == [{"event": "one"}])
             client.close()
-            listening.join(DEADLINE)
+            listening.join(patience())
             assert not listening.is_alive()
             until(lambda: served.server.clients == 0)
             client.close()
@@ -368,7 +370,7 @@ class TestTheClientOfTheDashboard:
                 heard = [await first, await anext(told)]
                 stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
                 heard += [each async for each in told]
-                await asyncio.wait_for(asyncio.wrap_future(stopping), DEADLINE)  # it left, so nobody waits for it
+                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # it left, so nobody waits for it
                 assert not client.connected
                 with pytest.raises(DoesNotAnswer):
                     await client.call("echo")

@@ -9,7 +9,9 @@ import json
 import pytest
 
 from lifeboat_daemon.context import Context
-from support.daemon.control_servers import Raw, Serve, Served, context, serve, short, until
+from support.daemon.control_servers import Raw, Serve, Served, context, serve, short
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["context", "serve", "short"]
 
@@ -43,7 +45,7 @@ class TestStopping:
         served = serve(stop=10.0)
         with served.greeted() as quick, served.greeted() as never:
             quick.say("wait", {"a": 1})
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             served.let_go()
             assert quick.hear()["result"] == {"a": 1}
@@ -56,7 +58,7 @@ class TestStopping:
         served = serve(stop=0.1)
         with served.greeted() as raw:
             raw.say("wait")
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             assert raw.hear()["error"]["data"]["code"] == "cancelled"
             assert raw.line() is None
@@ -68,7 +70,7 @@ class TestStopping:
         served = serve(stop=10.0)
         with served.greeted() as raw, served.raw() as late:
             raw.say("wait")
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             until(lambda: served.server.address == "")
             assert raw.ask("echo", number=2)["error"]["data"]["code"] == "does_not_answer"

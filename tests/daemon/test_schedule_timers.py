@@ -15,6 +15,7 @@ import pytest
 from lifeboat_daemon.schedule.crontab import Crontab
 from lifeboat_daemon.schedule.timers import Timers
 from support.daemon.protected import START, SteadyClock
+from support.patience import patience
 
 LONG = 10.0
 """Seconds after which something that has to come is taken for lost."""
@@ -60,7 +61,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def play(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, LONG))
+    asyncio.run(asyncio.wait_for(story, patience()))
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -283,7 +284,7 @@ def test_without_a_schedule_apscheduler_is_not_loaded() -> None:
         "heavy += ('lifeboat_adapters', 'lifeboat_keys', 'lifeboat_endpoint')\n"
         "print([name for name in sys.modules if name.partition('.')[0] in heavy])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=patience())
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 

@@ -17,6 +17,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
 from support.daemon import work_program
+from support.patience import patience
 
 Process = subprocess.Popen[bytes]
 
@@ -61,7 +62,7 @@ def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
 
 
 def wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + patience()
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.005)
@@ -69,7 +70,7 @@ def wait(condition: Callable[[], bool]) -> None:
 
 def gone(process: Process) -> int:
     """How it ended, which must be soon."""
-    return process.wait(30)
+    return process.wait(patience())
 
 
 def test_a_worker_without_work_ends_with_its_daemon() -> None:

@@ -27,6 +27,7 @@ from support.endpoint.sealed import (
     key_file,
     opened_keys,
 )
+from support.patience import patience
 
 KEY = bytes(range(32))
 ID, OTHER_ID = "0123456789ab", "ba9876543210"
@@ -46,7 +47,7 @@ class Source:
 
     def ask(self, key_id: str) -> Given:
         self.asked.append(key_id)
-        self.slow.wait(30)
+        self.slow.wait(patience())
         with let_go_when_refused(self._spec):
             if self.refuses is not None:
                 raise self.refuses
@@ -234,13 +235,13 @@ def test_others_change_keys_while_a_source_far_away_is_asked(tmp_path: Path, tra
     def slowly(handler: Any) -> None:
         if not began.is_set():
             began.set()
-            go_on.wait(5)
+            go_on.wait(patience())
         answer(handler)
 
     transit.server.replies = [slowly]
     with ThreadPoolExecutor(1) as pool:
         rotating = pool.submit(keys.rotate)
-        assert began.wait(5)
+        assert began.wait(patience())
         other = opened_keys(tmp_path)
         made = other.sealer(OTHER_AGENT).key_id
         go_on.set()

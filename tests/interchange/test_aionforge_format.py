@@ -33,6 +33,7 @@ from support.interchange.aionforge_instances import (
     texts_of,
 )
 from support.paths import TESTS
+from support.patience import patience
 
 JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
@@ -421,11 +422,11 @@ def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_pat
     with running(tmp_path / "store.json", "head", "http", "slow:batch_capture:3") as found:
         command = [sys.executable, aionforge_import_program.__file__, found.address, str(notes), "200"]
         importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
-        until = time.monotonic() + 60
+        until = time.monotonic() + patience()
         while found.store().calls["batch_capture"] < 3 and time.monotonic() < until:
             time.sleep(0.05)
         importing.kill()
-        importing.wait(20)
+        importing.wait(patience())
         held = found.store()
     assert len(held.nodes) == 192, "the third batch is done, and nobody was told"
     kept = aionforge_import_program.Kept(notes)

@@ -27,6 +27,7 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support.daemon.commands import PROGRAM
+from support.patience import patience
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),
@@ -61,7 +62,7 @@ def keys(tmp_path: Path, around: Surroundings) -> Iterator[HomeKeys]:
 
 
 def _waited(is_so: Callable[[], bool]) -> bool:
-    end = time.monotonic() + _SECONDS
+    end = time.monotonic() + patience()
     while not is_so():
         if time.monotonic() > end:
             return False
@@ -181,7 +182,7 @@ with socket.socket(socket.AF_UNIX) as connection:
 """
     request = json.dumps({"do": "key", "key_id": held.key.key_id}) + "\n"
     command = [sys.executable, "-c", program, str(path), request]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=patience(), check=False)
     assert ended.stdout == "0\n", ended.stderr
     path.parent.chmod(0o700)
     assert keys.user_key().key_id == held.key.key_id
@@ -271,7 +272,9 @@ def test_the_command_ends_although_the_holder_lives_on(isolated_home: Path, runt
 
     def say(*arguments: str, **extra: str) -> subprocess.CompletedProcess[bytes]:
         command = [*PROGRAM, "keys", *arguments, "--json"]
-        return subprocess.run(command, env={**environment, **extra}, capture_output=True, timeout=60, check=True)
+        return subprocess.run(
+            command, env={**environment, **extra}, capture_output=True, timeout=patience(), check=True
+        )
 
     words = isolated_home / "words"
     say("init", "--words-to", str(words), "--no-prove")

@@ -20,6 +20,7 @@ from support.adapters.canary_scan import Leak, Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
 from support.daemon.canary_story import NAME, Story, machine
 from support.killing import RESTORE_STEPS, killed_at
+from support.patience import patience
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="crashes are made in forks, which this system lacks")
 
@@ -98,7 +99,12 @@ def crashed(story: Story, step: Step, number: int, *arguments: str | Path, prote
     code = _CRASHING.format(step=str(step), signal=int(number), run="program.main" if protected else "program.run")
     command = [sys.executable, "-c", code, *map(str, arguments)]
     ended = subprocess.run(
-        command, cwd=scratch, env={**os.environ, **story.environment}, capture_output=True, timeout=60, check=False
+        command,
+        cwd=scratch,
+        env={**os.environ, **story.environment},
+        capture_output=True,
+        timeout=patience(),
+        check=False,
     )
     assert ended.returncode == -number, ended.stderr.decode()
     return list(scratch.iterdir())

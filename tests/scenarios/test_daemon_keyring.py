@@ -12,7 +12,8 @@ from lifeboat_keys.stores import surroundings
 from lifeboat_keys.stores.kinds import StoreKind
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, Keyring, until
+from support.daemon.serving import Daemon, Keyring
+from support.waiting import until
 
 
 class Kept:

@@ -35,6 +35,7 @@ from support.daemon.commands import PROGRAM, command, standing, synced
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.protected import SteadyClock
 from support.failing_files import READS, WRITES, FailingFiles
+from support.patience import patience
 
 SYSTEM = frozenset(
     ("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "keys", "busy")
@@ -366,7 +367,7 @@ def together(*commands: list[str]) -> list[tuple[int, Json]]:
     """Start commands at the same time; how each ended. None may take longer than a minute."""
     started = [subprocess.Popen([*PROGRAM, *each, "--json"], stdout=subprocess.PIPE) for each in commands]
     ended = []
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + patience()
     for process in started:
         said = process.communicate(timeout=max(1, deadline - time.monotonic()))[0]
         ended.append((process.returncode, json.loads(said or b"{}")))

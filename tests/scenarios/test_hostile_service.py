@@ -17,7 +17,9 @@ from lifeboat_daemon.control.address import UnixAddress
 from lifeboat_daemon.control.client import Client, open_socket
 from lifeboat_daemon.home import Home
 from support.daemon.harbour import Harbour, harbour
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.patience import patience
+from support.waiting import until
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def daemon(ada: Harbour) -> Iterator[Daemon]:
 
 def ask(home: Path, method: str, **parameters: object) -> dict[str, Any]:
     """Ask the daemon by a socket that moved with its home."""
-    with Client.connect(Home(home), SystemFiles(), timeout=5.0) as client:
+    with Client.connect(Home(home), SystemFiles(), timeout=patience()) as client:
         return client.call(method, **parameters)
 
 
@@ -76,4 +78,4 @@ def test_who_comes_while_many_others_do_waits_for_a_turn(tmp_path: Path, monkeyp
                 other.setblocking(False)
                 other.connect(path)
         monkeypatch.setattr(time, "sleep", lambda _: stack.enter_context(listening.accept()[0]))
-        stack.enter_context(open_socket(UnixAddress(path), timeout=20.0)).sendall(b"here\n")
+        stack.enter_context(open_socket(UnixAddress(path), timeout=patience())).sendall(b"here\n")

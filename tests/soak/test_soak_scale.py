@@ -17,7 +17,8 @@ import pytest
 from lifeboat_daemon.demo.tree import read_tree
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="measures inotify"),

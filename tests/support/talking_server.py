@@ -11,6 +11,8 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from support.patience import patience
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -78,7 +80,7 @@ class TalkingServer:
             self.sent += 1 << 16
 
     def silent(self, handler: BaseHTTPRequestHandler) -> None:
-        self.over.wait(30)
+        self.over.wait(patience())
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon.cli_client import run
 from support.daemon.commands import PROGRAM
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.patience import patience
 from support.tui.first_run_home import driven
 from support.tui.pilots import text_of
 
@@ -57,7 +58,13 @@ class ShellLink:
 
     async def run_text(self, *words: str, text: str = "") -> Said:
         ended = await asyncio.to_thread(
-            subprocess.run, [*PROGRAM, *words], input=text, capture_output=True, text=True, timeout=60, check=False
+            subprocess.run,
+            [*PROGRAM, *words],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=patience(),
+            check=False,
         )
         return Said(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
 

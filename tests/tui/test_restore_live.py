@@ -22,6 +22,7 @@ from lifeboat_tui.screens.restore import Restore
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.serving import Daemon
 from support.daemon.serving import settled as serving
+from support.patience import patience
 from support.tui.pilots import text_of
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ async def wizard(ada: Harbour, **more: str) -> AsyncIterator[Pilot[None]]:
 
 
 async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience()
     while not met():
         assert time.monotonic() < deadline, text_of(pilot)
         await asyncio.sleep(0.02)

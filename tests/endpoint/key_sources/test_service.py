@@ -10,6 +10,7 @@ import pytest
 from lifeboat_endpoint.at_rest.key_sources import service
 from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
 from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
+from support.patience import patience
 
 SPEC = "transit:https://vault.example.com/transit/keys/customer"
 
@@ -124,7 +125,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(monkeypatch: pytest.Monk
     over = threading.Event()
     key, asked = source()
     wrapped = key.wrap(b"secret")
-    asked.decrypts = lambda wrapped: b"late" if over.wait(30) else b""
+    asked.decrypts = lambda wrapped: b"late" if over.wait(patience()) else b""
     began = time.monotonic()
     with pytest.raises(KeySourceAway, match="gave no answer within"):
         key.unwrap(wrapped)
@@ -138,7 +139,7 @@ def test_a_source_that_hangs_takes_few_threads(monkeypatch: pytest.MonkeyPatch) 
     over = threading.Event()
     key, asked = source()
     wrapped = [key.wrap(bytes([number])) for number in range(8)]
-    asked.decrypts = lambda wrapped: b"late" if over.wait(30) else b""
+    asked.decrypts = lambda wrapped: b"late" if over.wait(patience()) else b""
 
     def asking(each: bytes) -> float:
         began = time.monotonic()
@@ -159,7 +160,7 @@ def test_answers_that_never_come_are_counted_and_not_too_many_are_waited_for(mon
     now = Now()
     key, asked = source(now)
     wrapped = key.wrap(b"secret")
-    asked.decrypts = lambda wrapped: b"late" if over.wait(30) else b""
+    asked.decrypts = lambda wrapped: b"late" if over.wait(patience()) else b""
     for _ in range(6):
         with pytest.raises(KeySourceAway):
             key.unwrap(wrapped)
@@ -167,7 +168,7 @@ def test_answers_that_never_come_are_counted_and_not_too_many_are_waited_for(mon
     assert len(asked.asked) == 3
     over.set()
     asked.decrypts = None
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + patience()
     while key._left and time.monotonic() < deadline:
         time.sleep(0.01)
     assert key.unwrap(wrapped) == b"secret"

@@ -13,10 +13,11 @@ import pytest
 
 from lifeboat_endpoint.server.draining import Draining, Flag
 from support.endpoint.endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint
+from support.patience import patience
 
 
 def until(client: httpx.Client, path: str, status: int) -> httpx.Response:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience()
     while (answer := client.get(path)).status_code != status:
         assert time.monotonic() < deadline, answer.text
         time.sleep(0.02)
@@ -42,13 +43,13 @@ def test_it_says_that_it_is_not_ready_and_answers_on_until_the_drain_is_over(tmp
         assert time.monotonic() - begun > 1
         assert "draining: for 3 seconds it says" in running.log and "drained: " in running.log
     with pytest.raises(httpx.ConnectError):
-        httpx.get(f"{running.url}/livez", timeout=PATIENCE)
+        httpx.get(f"{running.url}/livez", timeout=patience())
 
 
 def test_a_request_that_began_in_the_drain_is_answered_after_it(tmp_path: Path) -> None:
     with running_endpoint(tmp_path, plain=True, options=["--drain", "1", "--finish", "20"]) as running:
         url = httpx.URL(running.url)
-        with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE) as connection:
+        with socket.create_connection((url.host, url.port or 80), timeout=patience()) as connection:
             signalled(running)
             with running.client() as client:
                 until(client, "/readyz", 503)
@@ -96,4 +97,4 @@ def test_a_signal_handler_waits_for_nothing() -> None:
 def test_the_server_ends_when_the_drain_is_over() -> None:
     ended, flag = threading.Event(), Flag()
     Draining(ended.set, 0.01, flag).signalled(signal.SIGTERM, None)
-    assert ended.wait(PATIENCE) and flag()
+    assert ended.wait(patience()) and flag()

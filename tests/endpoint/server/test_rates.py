@@ -19,6 +19,7 @@ from lifeboat_endpoint.server import rates_file
 from lifeboat_endpoint.server.rates import address_key
 from lifeboat_endpoint.server.rates_file import FileRates
 from lifeboat_endpoint.server.rates_shared import SHARE, SharedRates
+from support.patience import patience
 
 SECRET = b"k" * 32
 
@@ -212,7 +213,7 @@ def test_threads_that_ask_at_once_get_no_more_than_there_is() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(patience())
     assert sum(1 for wait in found if not wait) in (64, 65)  # and the share of the process itself
 
 

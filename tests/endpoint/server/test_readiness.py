@@ -16,6 +16,7 @@ from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
 from support.endpoint.served_apps import ServedApp, client, served
+from support.patience import patience
 
 __all__ = ["client", "served"]
 
@@ -31,7 +32,7 @@ class Thing:
 
     def check(self) -> None:
         self.asked += 1
-        assert self.silent.wait(30)
+        assert self.silent.wait(patience())
         if self.fails:
             raise self.fails
 

@@ -20,6 +20,7 @@ from lifeboat_endpoint.store.postgres import connecting, failures, wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
+from support.patience import patience
 
 __all__ = ["database", "pools"]
 
@@ -163,7 +164,7 @@ def test_connections_that_nobody_had_while_the_server_restarted_are_replaced_unn
 
         def hold(each: PostgresStore) -> None:
             with each.transaction():
-                barrier.wait(10)
+                barrier.wait(patience())
 
         list(threads.map(hold, stores))
         own.server.restart(mode)
@@ -187,7 +188,7 @@ def test_a_server_that_is_away_is_busy_soon(own: SharedDatabase, monkeypatch: py
             pools.check()
         assert time.monotonic() - begun < 20
         own.server.start()
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience()
         while time.monotonic() < deadline:
             with contextlib.suppress(errors.VaultBusy):
                 assert rows.row("select 1") == (1,)

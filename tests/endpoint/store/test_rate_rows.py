@@ -15,6 +15,7 @@ from lifeboat_endpoint.server.rates_shared import SharedRates
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
 from support.endpoint.shared_databases import API, SharedDatabase, database
+from support.patience import patience
 
 __all__ = ["database"]
 
@@ -103,7 +104,7 @@ def test_a_database_that_is_gone_leaves_each_process_to_itself(database: SharedD
             assert sum(1 for _ in range(50) if not rates.take("token", 1.0)) == 20
         finally:
             database.server.start()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + patience()
         now = 100.0
         while not database.execute("select 1 from lifeboat_work.rate"):
             assert time.monotonic() < deadline

@@ -25,6 +25,7 @@ from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
 from support.daemon.cli_client import Json, run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
+from support.patience import patience
 
 __all__ = ["queue"]
 
@@ -176,7 +177,7 @@ def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue
         _until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
     finally:
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
     assert process.returncode == 0
     assert b"kind=trim_audit tenant=- agent=- attempt=1 result=done" in said
 
@@ -194,7 +195,7 @@ def test_every_field_is_documented(data: Path, queue: Queue, server: QueueServer
 
 
 def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + patience()
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -203,7 +204,7 @@ def _until(condition: Callable[[], bool]) -> None:
 def _figures(port: int) -> bytes:
     """Nothing before it answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
             data: bytes = answer.read()
             return data
     except OSError:

@@ -26,6 +26,8 @@ from support.endpoint import work_process
 from support.endpoint.keeping import clock, endpoint
 from support.endpoint.work_process import QUICK, Sayings, made_up, unplanned
 from support.endpoint.work_queues import LEASE, WORKER, QueueServer, only, queue, server
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["clock", "endpoint", "queue", "server"]
 
@@ -58,14 +60,7 @@ def start(endpoint: Endpoint, server: QueueServer, sayings: Sayings) -> Iterator
     yield made
     for process in made.processes:
         process.kill()
-        process.wait(30)
-
-
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        process.wait(patience())
 
 
 @dataclass
@@ -88,7 +83,7 @@ class InThread:
 
     def stop(self) -> None:
         self.worker.stopped.set()
-        self.thread.join(20)
+        self.thread.join(patience())
         assert not self.thread.is_alive()
 
 
@@ -240,7 +235,7 @@ def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queu
     gate = threading.Event()
 
     def handler(work: object, job: object) -> list[str]:
-        gate.wait(60)
+        gate.wait(patience())
         return []
 
     worker = in_thread(handlers={"stuck": handler})
@@ -249,7 +244,7 @@ def test_who_lost_the_lease_and_cannot_stop_ends(in_thread: Threads, queue: Queu
     stolen = only(queue.jobs())
     with queue._transaction() as cursor:
         cursor.execute("update lifeboat_work.job set lease = lease + 1 where id = %s", (stolen.id,))
-    worker.thread.join(20)
+    worker.thread.join(patience())
     assert worker.counted.results == ["left"]
     gate.set()
 
@@ -280,7 +275,7 @@ def test_of_200_jobs_four_processes_do_each_once(queue: Queue, start: Started, s
     queue.add_missing([Wanted("quick", tenant) for tenant in tenants])
     for _ in range(4):
         start()
-    sayings.wait_for("ended", 200, 60)
+    sayings.wait_for("ended", 200)
     said = sayings.all()
     assert sorted(tenant for word, tenant, _ in said if word == "begun") == sorted(tenants)
     assert sorted(tenant for word, tenant, _ in said if word == "ended") == sorted(tenants)
@@ -307,7 +302,7 @@ def test_what_a_killed_process_was_at_is_taken_over_after_its_lease(
     first = start()
     sayings.wait_for("begun")
     first.kill()
-    first.wait(30)
+    first.wait(patience())
     killed_at = time.monotonic()
     second = start()
     sayings.wait_for("begun", 2)
@@ -324,7 +319,7 @@ def test_a_process_that_is_to_stop_gives_its_job_back_at_the_next_step(
     process = start()
     sayings.wait_for("begun")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(patience()) == 0
     row = only(queue.jobs())
     assert (row.state, row.attempts) == ("waiting", 0)
 
@@ -337,7 +332,7 @@ def test_a_process_that_is_to_stop_leaves_a_job_without_steps_to_its_lease(
     sayings.wait_for("begun")
     began = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    assert process.wait(20) == 1
+    assert process.wait(patience()) == 1
     assert time.monotonic() - began < QUICK.grace + 8
     assert only(queue.jobs()).state == "running"
 
@@ -347,7 +342,7 @@ def test_an_idle_process_stops_at_once(queue: Queue, start: Started, sayings: Sa
     process = start()
     sayings.wait_for("ended")
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
+    assert process.wait(patience()) == 0
 
 
 # A database that goes away --------------------------------------------------------------------------------------------
@@ -397,7 +392,7 @@ def test_while_the_database_is_gone_a_worker_looks_seldom_and_stops_at_once(
         time.sleep(3)
         assert looks <= 4
         worker.stopped.set()
-        thread.join(15)
+        thread.join(patience())
         assert not thread.is_alive()
     finally:
         server.database.server.start()
@@ -451,7 +446,7 @@ def test_figures_answer_on_a_port_and_end(queue: Queue) -> None:
 
     figures = Figures(queue)
     stop = figures.serve("127.0.0.1", port := _free_port())
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
         assert b"lifeboat_queue_jobs" in answer.read()
     with pytest.raises(PortTaken):
         figures.serve("127.0.0.1", port)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,16 +17,7 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.command_server import child, preloading, server
 
-PATIENCE = 30.0
-"""Seconds."""
 COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
-
-
-async def until(met: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not met():
-            await asyncio.sleep(0.01)
 
 
 def _command(function):

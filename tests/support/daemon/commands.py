@@ -8,13 +8,16 @@ import sys
 from pathlib import Path
 
 from support.daemon.cli_client import Json, run
+from support.patience import patience
 
 PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
 
 
 def command(*arguments: str | Path) -> tuple[int, Json]:
     """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
-    ended = subprocess.run([*PROGRAM, *map(str, arguments), "--json"], capture_output=True, timeout=60, check=False)
+    ended = subprocess.run(
+        [*PROGRAM, *map(str, arguments), "--json"], capture_output=True, timeout=patience(), check=False
+    )
     return ended.returncode, json.loads(ended.stdout or b"{}")
 
 

@@ -23,6 +23,7 @@ from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_endpoint.errors import RemoteBusy, RemoteUnreachable
 from lifeboat_endpoint.remote.contract import Bundle
+from support.patience import patience
 
 
 class Kind(StrEnum):
@@ -174,7 +175,7 @@ class Proxy:
         _reply(handler, answer, fault)
 
     def _ask(self, request: Request) -> Answer:
-        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=patience())
         with contextlib.closing(connection):
             connection.request(request.method, request.path, request.body or None, dict(request.headers))
             found = connection.getresponse()
@@ -191,7 +192,7 @@ class Proxy:
         head = f"{request.method} {request.path} HTTP/1.1\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in request.headers)
         whole = f"{head}Host: endpoint\r\nContent-Length: {len(request.body)}\r\n\r\n".encode() + request.body
-        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=patience())
         with contextlib.closing(connection):
             connection.connect()
             connection.send(whole[: min(int(len(whole) * at), len(whole) - 1)])

@@ -16,9 +16,6 @@ from support.scale import swift_server
 QUICK = Waits(connect=2.0, stalled=1.5, request=4.0, retries=2, retrying=3.0)
 """Seconds: what is to fail fails soon."""
 
-WITHIN = 12.0
-"""Seconds in which a request with `QUICK` has ended, whatever the store does; this machine may be busy."""
-
 TENANT, SCOPE = "tenant-1", "agent-1"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
@@ -13,9 +12,7 @@ from lifeboat_daemon.control.door import Door
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link.live import LiveLink
 from support.tui.pilots import text_of
-
-PATIENCE = 40.0
-"""Seconds for what a busy machine takes; nothing takes as long."""
+from support.waiting import until_async
 
 
 @contextlib.asynccontextmanager
@@ -28,10 +25,8 @@ async def live(*, size: tuple[int, int] = (120, 36), **options: object) -> Async
 
 async def until(pilot: Pilot[None], is_so: Callable[[], object], what: str = "") -> None:
     """Wait until something is so; fails with what stands on the screen."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not is_so():
-        assert asyncio.get_running_loop().time() < deadline, f"waited for {what}:\n{text_of(pilot)}"
-        await pilot.pause(0.05)
+    await until_async(is_so, lambda: f"{what}:\n{text_of(pilot)}")
+    await pilot.pause()
 
 
 async def shows(pilot: Pilot[None], text: str) -> None:
