@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -29,6 +28,7 @@ from support.daemon.commands import PROGRAM
 from support.daemon.control_servers import Served
 from support.daemon.protected import Protected
 from support.patience import patience
+from support.waiting import until
 
 JsonObject = dict[str, Any]
 
@@ -138,10 +138,7 @@ class Watching:
         return self.out.getvalue().splitlines()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + patience()
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.out.getvalue()}\n{self.err.getvalue()}"
-            time.sleep(0.01)
+        until(condition, lambda: f"{self.out.getvalue()}\n{self.err.getvalue()}")
 
     def __enter__(self) -> Watching:
         self._thread.start()
@@ -245,7 +242,14 @@ def test_a_page_no_longer_says_that_there_is_no_daemon_once_there_is_one(ada: Pr
 def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
     around = {**os.environ, "PYTHONUNBUFFERED": "1"}
     command = [*PROGRAM, "status", "--watch"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=around) as running:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=around,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # tests in the background ignore it
+    ) as running:
         assert running.stdout is not None
         first = running.stdout.readline()
         running.send_signal(signal.SIGINT)

@@ -359,9 +359,8 @@ def test_closing_is_quick_and_sees_through_what_is_at_work(tmp_path: Path) -> No
         async with commands(tmp_path) as made:
             task = asyncio.create_task(made.run("wait", str(pause)))
             await until_async((pause / "begun").exists)
-            began = time.monotonic()
             await made.close()
-            assert time.monotonic() - began < 5
+            assert not (pause / "done").exists(), "closing waited for the command"
             with pytest.raises(CommandLost):
                 await task
         (pause / "go").touch()

@@ -37,7 +37,7 @@ class TestStopping:
             assert (other.rest(), silent.rest()) == ([], [])
             for each in (listens, other, silent):
                 each.close()
-            stopping.result(10)
+            stopping.result(patience())
             assert (served.server.clients, served.server.address) == (0, "")
             served.do(served.server.stop())
 
@@ -52,7 +52,7 @@ class TestStopping:
             assert (quick.rest(), never.rest()) == ([], [])
             for each in (quick, never):
                 each.close()
-            stopping.result(10)
+            stopping.result(patience())
 
     def test_cancels_what_would_take_longer_and_says_so(self, serve: Serve) -> None:
         served = serve(stop=0.1)
@@ -63,7 +63,7 @@ class TestStopping:
             assert raw.hear()["error"]["data"]["code"] == "cancelled"
             assert raw.line() is None
             raw.close()
-            stopping.result(10)
+            stopping.result(patience())
 
     def test_lets_nobody_in_any_more(self, serve: Serve) -> None:
         """Also not who was there before and had not said hello, and with no token on a loopback address."""
@@ -81,7 +81,7 @@ class TestStopping:
             served.let_go()
             raw.rest()
             raw.close()
-            stopping.result(10)
+            stopping.result(patience())
         assert served.began.acquire(blocking=False) is False
 
     def test_is_over_also_when_a_client_is_stuck(self, serve: Serve) -> None:

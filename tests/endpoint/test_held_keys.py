@@ -28,6 +28,7 @@ from support.endpoint.sealed import (
     opened_keys,
 )
 from support.patience import patience
+from support.waiting import until
 
 KEY = bytes(range(32))
 ID, OTHER_ID = "0123456789ab", "ba9876543210"
@@ -122,8 +123,7 @@ def test_who_waits_for_another_threads_question_waits_a_limited_time(
     source.slow.clear()
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(source.held.of, ID, AGENT)
-        while not source.asked:
-            time.sleep(0.01)
+        until(lambda: source.asked, "the question")
         with pytest.raises(KeySourceAway):
             source.held.of(ID, OTHER_AGENT)
         source.slow.set()

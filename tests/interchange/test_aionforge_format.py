@@ -34,6 +34,7 @@ from support.interchange.aionforge_instances import (
 )
 from support.paths import TESTS
 from support.patience import patience
+from support.waiting import until
 
 JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
@@ -422,9 +423,7 @@ def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_pat
     with running(tmp_path / "store.json", "head", "http", "slow:batch_capture:3") as found:
         command = [sys.executable, aionforge_import_program.__file__, found.address, str(notes), "200"]
         importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
-        until = time.monotonic() + patience()
-        while found.store().calls["batch_capture"] < 3 and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: found.store().calls["batch_capture"] >= 3, "the third batch")
         importing.kill()
         importing.wait(patience())
         held = found.store()

@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +27,7 @@ from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support.daemon.commands import PROGRAM
 from support.patience import patience
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),
@@ -35,7 +35,6 @@ pytestmark = [
 ]
 
 PHRASE = "a long walk by the sea"
-_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -59,15 +58,6 @@ def keys(tmp_path: Path, around: Surroundings) -> Iterator[HomeKeys]:
     made = HomeKeys(tmp_path / "keys", around=around)
     yield made
     made.lock()
-
-
-def _waited(is_so: Callable[[], bool]) -> bool:
-    end = time.monotonic() + patience()
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _process(path: Path) -> int:
@@ -103,14 +93,14 @@ def test_a_wrong_passphrase_holds_nothing(keys: HomeKeys, around: Surroundings) 
 
 def test_it_ends_at_its_time(keys: HomeKeys, around: Surroundings) -> None:
     keys.unlock(PHRASE, 0.5)
-    assert _waited(lambda: not holder.socket_path(around).parent.exists())
+    until(lambda: not holder.socket_path(around).parent.exists())
     assert keys.status().state is KeyState.NEEDS_KEY
 
 
 def test_it_ends_with_its_home(keys: HomeKeys, around: Surroundings, tmp_path: Path) -> None:
     keys.unlock(PHRASE, 3600)
     shutil.rmtree(tmp_path / "keys")
-    assert _waited(lambda: not holder.socket_path(around).exists())
+    until(lambda: not holder.socket_path(around).exists())
 
 
 def test_it_ends_when_its_socket_is_gone(keys: HomeKeys, around: Surroundings) -> None:
@@ -120,7 +110,7 @@ def test_it_ends_when_its_socket_is_gone(keys: HomeKeys, around: Surroundings) -
         pytest.skip("which process it is, is known on Linux")
     process = _process(path)
     path.unlink()
-    assert _waited(lambda: not Path(f"/proc/{process}").exists())
+    until(lambda: not Path(f"/proc/{process}").exists())
 
 
 def test_only_the_user_can_reach_it(keys: HomeKeys, around: Surroundings) -> None:
@@ -156,7 +146,7 @@ def test_it_takes_its_socket_along_when_the_session_ends(
     if sys.platform != "linux":
         pytest.skip("which process it is, is known on Linux")
     os.kill(_process(path), number)
-    assert _waited(lambda: not path.parent.exists())
+    until(lambda: not path.parent.exists())
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")

@@ -28,7 +28,7 @@ from support.daemon.commands import PROGRAM
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 from support.tui.first_run_home import driven
-from support.tui.pilots import text_of
+from support.tui.pilots import text_of, until
 
 if sys.platform != "linux":
     pytest.skip("its service is one of systemd", allow_module_level=True)
@@ -79,10 +79,10 @@ class ShellLink:
 async def settled(pilot: Pilot[None]) -> None:
     """Wait until every command that was asked for has ended and its answer is drawn."""
     for _ in range(2):
-        for _ in range(600):
-            await pilot.pause(0.05)
-            if not any(each.is_running and each.group != "follow" for each in pilot.app.workers):
-                break
+        await pilot.pause(0.05)
+        await until(
+            pilot, lambda: not any(each.is_running and each.group != "follow" for each in pilot.app.workers), "the end"
+        )
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
@@ -166,12 +166,10 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
 
 async def _take_over(pilot: Pilot[None]) -> None:
     """The other machine wrote a moment ago: its name is typed."""
-    machine = None
-    for _ in range(600):
-        await pilot.pause(0.1)
-        if machine := re.search(r"Type\s+(\S+)\s+to go on", text_of(pilot)):
-            break
-    assert machine is not None, text_of(pilot)
+    question = re.compile(r"Type\s+(\S+)\s+to go on")
+    await until(pilot, lambda: question.search(text_of(pilot)), "the question")
+    machine = question.search(text_of(pilot))
+    assert machine is not None
     pilot.app.screen.query_one("#phrase", Input).value = machine[1]
     await pilot.pause()
     await pilot.click("#yes")

@@ -17,6 +17,7 @@ from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
 from support.endpoint.served_apps import ServedApp, client, served
 from support.patience import patience
+from support.waiting import until
 
 __all__ = ["client", "served"]
 
@@ -78,11 +79,7 @@ def test_what_stays_silent_is_missing_in_time_and_is_asked_once(thing: Thing) ->
     assert [looking.missing() for _ in range(5)] == [("objects",)] * 5
     assert time.monotonic() - begun < 10 and thing.asked == 1
     thing.silent.set()
-    for _ in range(200):
-        if not looking.missing():
-            break
-        time.sleep(0.02)
-    assert looking.missing() == ()
+    until(lambda: looking.missing() == (), "the answer to be taken")
 
 
 def test_why_something_is_missing_stands_once_in_the_log(

@@ -11,7 +11,6 @@ import socketserver
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
 from support.patience import patience
 from support.postgres_server import PASSWORD
+from support.waiting import until
 
 _SETTINGS = """[databases]
 * = host={server}
@@ -76,10 +76,9 @@ def pooler(database: SharedDatabase, mode: str, lenient: bool) -> Iterator[Poole
         [*around, program, str(folder / "settings")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + patience()
-        while not (folder / ".s.PGSQL.5432").exists():
-            assert time.monotonic() < until and process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.05)
+        ready = folder / ".s.PGSQL.5432"
+        until(lambda: ready.exists() or process.poll() is not None, "the pooler to listen")
+        assert process.poll() is None, (folder / "log").read_text()
         yield Pooler(folder, database)
     finally:
         process.kill()

@@ -89,10 +89,8 @@ def test_a_row_that_another_holds_is_waited_for_a_moment(database: SharedDatabas
     rows.take(KEY, 1, 1, 3)
     with database.connect() as holder, holder.transaction():
         holder.execute("select 1 from lifeboat_work.rate for update")
-        begun = time.monotonic()
         with pytest.raises(errors.VaultBusy):
             rows.take(KEY, 1, 1, 3)
-        assert time.monotonic() - begun < 5
     assert rows.take(KEY, 1, 1, 3)[0] == 1.0
 
 

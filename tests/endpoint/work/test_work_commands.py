@@ -7,9 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from support.daemon.cli_client import Json, run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
 from support.patience import patience
+from support.waiting import until
 
 __all__ = ["queue"]
 
@@ -174,7 +174,7 @@ def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue
         env=os.environ,
     )
     try:
-        _until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
+        until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
     finally:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=patience())
@@ -192,13 +192,6 @@ def test_every_field_is_documented(data: Path, queue: Queue, server: QueueServer
     listed = endpoint(data, "jobs", "list")["jobs"][0]
     fields = {f"jobs[].{field}" for field in listed} | set(endpoint(data, "jobs", "retry", number))
     assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + patience()
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def _figures(port: int) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from textual.pilot import Pilot
 
@@ -11,8 +11,7 @@ from lifeboat_daemon.control.commands import Commands
 from lifeboat_daemon.control.door import Door
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link.live import LiveLink
-from support.tui.pilots import text_of
-from support.waiting import until_async
+from support.tui.pilots import text_of, until
 
 
 @contextlib.asynccontextmanager
@@ -21,12 +20,6 @@ async def live(*, size: tuple[int, int] = (120, 36), **options: object) -> Async
     app = LifeboatApp(LiveLink(Door(), Commands()), Options(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         yield pilot
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], object], what: str = "") -> None:
-    """Wait until something is so; fails with what stands on the screen."""
-    await until_async(is_so, lambda: f"{what}:\n{text_of(pilot)}")
-    await pilot.pause()
 
 
 async def shows(pilot: Pilot[None], text: str) -> None:
