@@ -19,6 +19,7 @@ from lifeboat_daemon.doctor import conditions as doctor_check
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions, deferral, read
 from support.daemon.fake_bus import FakeBus, Property
+from support.patience import patience
 
 MB = 1 << 20
 NETWORK = "org.freedesktop.NetworkManager"
@@ -38,6 +39,12 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     return Context.open({"LIFEBOAT_HOME": str(tmp_path / "home")})
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait long enough for a service that answers."""
+    monkeypatch.setattr(conditions, "_PATIENCE", patience())
 
 
 def write(root: Path, path: str, text: str) -> None:

@@ -17,6 +17,7 @@ from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
 from support.daemon import work_program
 from support.patience import patience
+from support.waiting import until
 
 Process = subprocess.Popen[bytes]
 

@@ -16,6 +16,7 @@ from lifeboat_daemon.work.messages import Ready
 from lifeboat_daemon.work.process import WorkerProcess
 from support.daemon import offices, work_program
 from support.daemon.offices import Office
+from support.patience import patience
 from support.waiting import until_async
 
 JsonObject = dict[str, Any]
@@ -262,7 +263,7 @@ def test_a_service_that_stops_lets_a_capture_end(tmp_path: Path) -> None:
         async def story() -> None:
             held = Held(tmp_path / "1", office, ADA, full=True)
             await held.has_begun()
-            stopping = asyncio.ensure_future(office.workers.stop(20))
+            stopping = asyncio.ensure_future(office.workers.stop(patience()))
             with pytest.raises(Cancelled):
                 await office.work("echo")
             held.let_go()
@@ -280,7 +281,7 @@ def test_a_service_that_stops_ends_other_work_at_its_next_safe_point(tmp_path: P
             held = Held(tmp_path / "1", office, ADA)
             waiting = Held(tmp_path / "2", office, BOB)
             await held.has_begun()
-            await office.workers.stop(20)
+            await office.workers.stop(patience())
             for each in (held, waiting):
                 with pytest.raises(Cancelled):
                     await each.task

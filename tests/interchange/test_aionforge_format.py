@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -180,12 +179,10 @@ def test_an_instance_that_does_not_answer_is_left_after_a_while(
     tmp_path: Path, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded(tmp_path / "store.json")
-    began = time.monotonic()
     with running(tmp_path / "store.json", "head", transport, "slow:search:1") as found, pytest.raises(InstanceFailed):
-        connection = client.Connection(_parsed(found.address), Limits(connect=5, call=0.5))
+        connection = client.Connection(_parsed(found.address), Limits(connect=patience(), call=0.5))
         with connection:
             connection.call("search", {"query": "x"})
-    assert time.monotonic() - began < 30
 
 
 def test_nobody_listens(tmp_path: Path) -> None:

@@ -61,8 +61,7 @@ class Keyring:
 
     def becomes(self, behaviour: str) -> None:
         self._patch.setattr(keyring, "PROGRAM", program(behaviour, self.items))
-        if behaviour == "slow":
-            self._patch.setattr(keyring, "SECONDS", 1.0)
+        self._patch.setattr(keyring, "SECONDS", 1.0 if behaviour == "slow" else patience())
 
     def held(self) -> dict[str, str]:
         found: dict[str, str] = json.loads(self.items.read_text()) if self.items.exists() else {}

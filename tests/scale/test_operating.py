@@ -94,9 +94,7 @@ def test_a_probe_is_told_that_the_database_is_gone_and_that_it_is_back(shared: S
         shared.database.stop()
         try:
             until(lambda: client.get("/readyz").status_code == 503, "not ready")
-            begun = time.monotonic()
             detail = client.get("/readyz").json()["detail"]
-            assert time.monotonic() - begun < 10
             assert detail.startswith("not ready: database") and "objects" not in detail
             assert client.get("/livez").status_code == 200
         finally:

@@ -13,9 +13,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from support.patience import patience
+from support.patience import factor, patience
 
 PROGRAM = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+_AGAIN = 5.0
+"""Seconds between two presses of Ctrl-C on an idle machine; not a limit."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -64,7 +66,7 @@ class Terminal:
         while self._process.poll() is None:
             os.write(self._reader, b"\x03")
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(patience())
+                self._process.wait(_AGAIN * factor())
         return self.ended()
 
     def ended(self) -> int:

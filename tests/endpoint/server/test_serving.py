@@ -197,8 +197,9 @@ def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
         with socket.create_connection((url.host, url.port or 80), timeout=patience()) as connection:
             head = f"POST /agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"
             body = b'{"id": "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", "name": "ada"}'
-            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:10])
-            time.sleep(0.2)
+            connection.sendall(f"{head}Expect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 100"), "the body is waited for"
+            connection.sendall(body[:10])
             ending = threading.Thread(target=running.stop)
             ending.start()
             time.sleep(0.2)

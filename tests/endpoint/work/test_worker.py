@@ -19,8 +19,8 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import KeyRevoked, VaultBusy
 from lifeboat_endpoint.server.logs import LOGGER
 from lifeboat_endpoint.work.figures import Figures
-from lifeboat_endpoint.work.jobs import Handler
-from lifeboat_endpoint.work.queue import Queue, Wanted
+from lifeboat_endpoint.work.jobs import Handler, Work
+from lifeboat_endpoint.work.queue import Job, Queue, Wanted
 from lifeboat_endpoint.work.worker import Pace, Worker, pause
 from support.endpoint import work_process
 from support.endpoint.keeping import clock, endpoint
@@ -204,14 +204,31 @@ def test_once_does_all_that_is_due_and_ends(endpoint: Endpoint, queue: Queue, sa
 # Leases ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_takes_longer_than_its_lease_is_held(in_thread: Threads, queue: Queue, sayings: Sayings) -> None:
-    pace = Pace(lease=1.0, beat=0.2, idle=0.05, plan=3600.0)
-    first, second = (in_thread(pace) for _ in range(2))
+def test_a_job_that_takes_longer_than_its_lease_is_held(
+    in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
+) -> None:
+    pace = Pace(lease=600.0, beat=0.1, idle=0.05, plan=3600.0)
+    over = threading.Event()
+
+    def handler(work: Work, job: Job) -> list[str]:
+        sayings.say("begun", job)
+        until(lambda: work.step() or over.is_set(), "the end of the lease")
+        sayings.say("ended", job)
+        return []
+
+    first, second = (in_thread(pace, {"slow": handler}) for _ in range(2))
     queue.add("slow", tenant="a")
+    sayings.wait_for("begun")
+    for _ in range(3):
+        held_until = only(queue.jobs()).due_at
+        server.pass_time(400)
+        until(lambda before=held_until: only(queue.jobs()).due_at > before, "the next beat")
+    over.set()
     sayings.wait_for("ended")
     first.stop()
     second.stop()
     assert sorted(first.counted.results + second.counted.results) == ["done"]
+    assert sayings.count("begun") == 1
 
 
 def test_who_lost_the_lease_stops_at_the_next_step_and_goes_on_with_other_work(
@@ -220,8 +237,12 @@ def test_who_lost_the_lease_stops_at_the_next_step_and_goes_on_with_other_work(
     worker = in_thread()
     queue.add("long", tenant="a")
     sayings.wait_for("begun")
-    server.pass_time(1000)
-    other = queue.take("other", LEASE, ["long"])
+
+    def taken_between_two_beats() -> Job | None:
+        server.pass_time(4000)
+        return queue.take("other", LEASE, ["long"])
+
+    other = until(taken_between_two_beats, "the job")
     assert other is not None
     until(lambda: worker.counted.results == ["lost"])
     assert only(queue.jobs()).worker == "other"
@@ -296,17 +317,17 @@ def test_the_same_job_asked_for_again_and_again_never_runs_twice_at_once(
 
 
 def test_what_a_killed_process_was_at_is_taken_over_after_its_lease(
-    queue: Queue, start: Started, sayings: Sayings
+    queue: Queue, server: QueueServer, start: Started, sayings: Sayings
 ) -> None:
     queue.add("slow", tenant="a")
     first = start()
     sayings.wait_for("begun")
     first.kill()
     first.wait(patience())
-    killed_at = time.monotonic()
+    assert queue.take("other", LEASE, ["slow"]) is None, "its lease holds"
+    server.pass_time(4000)
     second = start()
     sayings.wait_for("begun", 2)
-    assert time.monotonic() - killed_at < 15
     sayings.wait_for("ended")
     assert [pid for word, _, pid in sayings.all() if word == "ended"] == [second.pid]
     until(lambda: queue.jobs() == [])
@@ -330,10 +351,8 @@ def test_a_process_that_is_to_stop_leaves_a_job_without_steps_to_its_lease(
     queue.add("stuck", tenant="a")
     process = start()
     sayings.wait_for("begun")
-    began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert process.wait(patience()) == 1
-    assert time.monotonic() - began < QUICK.grace + 8
     assert only(queue.jobs()).state == "running"
 
 
@@ -362,7 +381,7 @@ def test_workers_that_wait_survive_a_restart_of_the_database(
 def test_a_job_during_which_the_database_restarts_is_done_once(
     in_thread: Threads, queue: Queue, server: QueueServer, sayings: Sayings
 ) -> None:
-    pace = Pace(lease=20.0, beat=0.2, idle=0.05, plan=3600.0)
+    pace = Pace(lease=3600.0, beat=0.2, idle=0.05, plan=3600.0)
     worker = in_thread(pace)
     queue.add("slow", tenant="a")
     sayings.wait_for("begun")

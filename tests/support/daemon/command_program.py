@@ -17,6 +17,8 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.command_server import child, preloading, server
 
+_LONGEST = 600.0
+"""Seconds after which a command that nobody lets go ends, so that none is left behind."""
 COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
 
 
@@ -55,7 +57,7 @@ def wait(as_json: bool, words: tuple[str, ...]) -> None:
     folder = Path(words[0])
     (folder / "pid").write_text(str(os.getpid()))
     (folder / "begun").touch()
-    end = time.monotonic() + 60
+    end = time.monotonic() + _LONGEST
     while not (folder / "go").exists() and time.monotonic() < end:
         time.sleep(0.01)
     Output(as_json=True).warn("this took long")
@@ -104,7 +106,7 @@ def _pause_at(step: str, folder: Path) -> None:
         if reached == step and not (folder / "begun").exists():
             (folder / "pid").write_text(str(os.getpid()))
             (folder / "begun").touch()
-            end = time.monotonic() + 60
+            end = time.monotonic() + _LONGEST
             while not (folder / "go").exists() and time.monotonic() < end:
                 time.sleep(0.01)
 

@@ -47,6 +47,6 @@ def office(*options: str, command: Sequence[str] | None = None, linger: float = 
     try:
         yield made
     finally:
-        made.run(made.workers.stop(10))
+        made.run(made.workers.stop(patience()))
         assert made.workers.pids == []
         made.loop.close()

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from lifeboat_alf.seams import steps
@@ -20,6 +21,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.errors import ServiceError
+from lifeboat_keys.stores import running
 from support.keys import keyring_fakes
 from support.killing import ending_at
 from support.paths import TESTS
@@ -257,7 +259,12 @@ class Keyring:
         from lifeboat_keys.stores import keyring
 
         keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
-        keyring.SECONDS = self.seconds
+        keyring.running = SimpleNamespace(run=self._run)  # type: ignore[assignment]
+
+    def _run(self, command: Sequence[str], **options: Any) -> running.Ran:
+        """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
+        seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
+        return running.run(command, **{**options, "seconds": seconds})
 
 
 class Skew:

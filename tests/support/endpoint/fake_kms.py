@@ -17,6 +17,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from lifeboat_endpoint.at_rest.key_sources import service
+from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 
 REGION = "eu-central-1"
@@ -102,6 +103,8 @@ def fake_kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
     monkeypatch.setattr(service, "_OPEN", {})
+    for limit in ("CONNECT_SECONDS", "READ_SECONDS", "_ANSWER_SECONDS"):
+        monkeypatch.setattr(service, limit, patience())
     with talking_server() as server:
         made = FakeKms(server)
         server.replies = [made.reply]
