@@ -34,8 +34,9 @@ from lifeboat_daemon.errors import (
     ServiceError,
     UnknownAgent,
 )
-from support.daemon.control_servers import Served, context, short
+from support.daemon.control_servers import Served, context
 from support.patience import patience
+from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "short"]

@@ -14,8 +14,9 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
 from lifeboat_daemon.errors import BadRequest, Busy, ServiceError, UnknownAgent
-from support.daemon.control_servers import Serve, Served, context, serve, short
+from support.daemon.control_servers import Serve, Served, context, serve
 from support.patience import patience
+from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "serve", "short"]

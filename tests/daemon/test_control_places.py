@@ -9,8 +9,9 @@ import json
 import pytest
 
 from lifeboat_daemon.context import Context
-from support.daemon.control_servers import Raw, Serve, Served, context, serve, short
+from support.daemon.control_servers import Raw, Serve, Served, context, serve
 from support.patience import patience
+from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "serve", "short"]

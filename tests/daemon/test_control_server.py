@@ -20,8 +20,9 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.server import Server
 from lifeboat_daemon.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
-from support.daemon.control_servers import Served, as_nobody, context, open_home, short
+from support.daemon.control_servers import Served, as_nobody, context, open_home
 from support.patience import patience
+from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "short"]

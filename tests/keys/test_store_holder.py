@@ -27,6 +27,7 @@ from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support.daemon.commands import PROGRAM
 from support.patience import patience
+from support.short_folders import short_folder
 from support.waiting import until
 
 pytestmark = [
@@ -40,9 +41,8 @@ PHRASE = "a long walk by the sea"
 @pytest.fixture
 def runtime() -> Iterator[Path]:
     """A runtime folder with a short name: a socket's path has a limit."""
-    folder = Path(tempfile.mkdtemp(prefix="run-"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with short_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -33,6 +33,9 @@ from lifeboat_keys.user_key import UserKey
 from support.daemon.protected import Protected
 from support.keys.keyring_fakes import ANOTHER, program
 from support.patience import patience
+from support.short_folders import short
+
+__all__ = ["short"]
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
 FAULTS: dict[str, type[KeysError]] = {
@@ -226,13 +229,13 @@ def test_only_known_classes_are_backends() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no session bus")
-def test_the_bus_is_found_where_a_service_was_not_told_of_it(tmp_path: Path) -> None:
-    around = Surroundings(HOME_ID, {"XDG_RUNTIME_DIR": str(tmp_path), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
+def test_the_bus_is_found_where_a_service_was_not_told_of_it(short: Path) -> None:
+    around = Surroundings(HOME_ID, {"XDG_RUNTIME_DIR": str(short), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
     assert "DBUS_SESSION_BUS_ADDRESS" not in session_environment(around)
     with socket.socket(socket.AF_UNIX) as bus:
-        bus.bind(str(tmp_path / "bus"))
+        bus.bind(str(short / "bus"))
         chosen = session_environment(around)
-    assert chosen["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={tmp_path / 'bus'}"
+    assert chosen["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={short / 'bus'}"
     assert chosen.keys() == {"DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from lifeboat_endpoint.store.postgres.servers import each_of
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from support.endpoint.shared_databases import API, SharedDatabase, shared_database
 from support.postgres_server import PostgresServer, standby_of
+from support.short_folders import short_folder
 
 
 @dataclass(frozen=True)
@@ -214,10 +214,10 @@ def _connections(listening: socket.socket) -> int:
 
 @contextmanager
 def silent_server() -> Iterator[tuple[socket.socket, Path]]:
-    with tempfile.TemporaryDirectory(prefix="silent.") as folder, socket.socket(socket.AF_UNIX) as listening:
+    with short_folder() as folder, socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"{folder}/.s.PGSQL.5432")
         listening.listen()
-        yield listening, Path(folder)
+        yield listening, folder
 
 
 @pytest.mark.parametrize(

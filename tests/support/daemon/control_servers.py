@@ -7,9 +7,7 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import socket
-import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
@@ -228,14 +226,6 @@ class Raw:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder with a path so short that a socket fits into a home in it."""
-    folder = Path(tempfile.mkdtemp(prefix="lb-", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.fixture
