@@ -20,8 +20,6 @@ from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw, inside
 from support.waiting import until
 
-pytestmark = pytest.mark.timeout(300)
-
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 18789
 

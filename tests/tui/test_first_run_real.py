@@ -136,7 +136,6 @@ async def _protect(stick: Path) -> None:
         assert isinstance(pilot.app.screen, Dashboard)
 
 
-@pytest.mark.timeout(300)
 def test_from_nothing_to_protected_by_keys_alone(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
     _protect(tmp_path / "stick")
     document = run("setup")
