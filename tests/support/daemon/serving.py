@@ -21,7 +21,6 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.errors import ServiceError
-from lifeboat_keys.stores import running
 from support.keys import keyring_fakes
 from support.killing import ending_at
 from support.paths import TESTS
@@ -261,8 +260,10 @@ class Keyring:
         keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
         keyring.running = SimpleNamespace(run=self._run)  # type: ignore[assignment]
 
-    def _run(self, command: Sequence[str], **options: Any) -> running.Ran:
+    def _run(self, command: Sequence[str], **options: Any) -> Any:
         """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
+        from lifeboat_keys.stores import running
+
         seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
         return running.run(command, **{**options, "seconds": seconds})
 
