@@ -19,6 +19,7 @@ from lifeboat_adapters.errors import NoHook
 from lifeboat_adapters.openclaw.hook import planning
 from lifeboat_adapters.openclaw.placement import exclusion
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
+from support.patience import patience
 
 AGENT = "01990000-0000-7000-8000-000000000001"
 OTHER = "01990000-0000-7000-8000-000000000002"
@@ -281,7 +282,7 @@ class Handler:
             env={"PATH": "/usr/bin:/bin", "LIFEBOAT_HOME": "/not/this"},
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=patience(),
         )
         assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
         return sorted(self.said.read_text().splitlines()) if self.said.exists() else []

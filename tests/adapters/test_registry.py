@@ -9,6 +9,7 @@ import pytest
 from lifeboat_adapters import registry
 from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
 from support.adapters import openclaw_workspaces as workspaces
+from support.patience import patience
 
 
 def test_adapters_are_found_by_entry_point() -> None:
@@ -39,4 +40,4 @@ from lifeboat_adapters import registry
 assert registry.adapter({runtime!r}).runtime == {runtime!r}
 sys.exit(any(name.startswith("lifeboat_adapters.{other}") for name in sys.modules))
 """
-    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=patience()).returncode == 0

@@ -312,7 +312,6 @@ def test_computed_columns_of_other_tables_are_no_obstacle(tmp_path: Path) -> Non
     assert [sorted(values) for values in found] == [["alias", "created_at", "id"]]
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["memories", "agents"])
 def test_a_view_that_never_ends_is_not_read(tmp_path: Path, name: str) -> None:
     install = make_install(tmp_path / "z")
@@ -323,7 +322,6 @@ def test_a_view_that_never_ends_is_not_read(tmp_path: Path, name: str) -> None:
         ADAPTER.memory_store(located(install))
 
 
-@pytest.mark.timeout(20)
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_beside_the_database_is_not_waited_for(tmp_path: Path) -> None:
     install = make_install(tmp_path / "z")

@@ -18,13 +18,16 @@ import pytest
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER
 from support.adapters.zeroclaw_installs import Install, make_install
+from support.short_folders import short
+
+__all__ = ["short"]
 
 pytestmark = pytest.mark.skipif(not shutil.which("sleep") or sys.platform == "win32", reason="needs a program to copy")
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Install:
-    return make_install(tmp_path / "user/.zeroclaw")
+def made(short: Path) -> Install:
+    return make_install(short / "user/.zeroclaw")
 
 
 @pytest.fixture

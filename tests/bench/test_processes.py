@@ -17,6 +17,9 @@ from benchmarks.processes import Effort, Memory
 from benchmarks.served import Moments
 
 from lifeboat_alf.seams.steps import Step
+from support.short_folders import short
+
+__all__ = ["short"]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc is Linux's")
 
@@ -64,11 +67,11 @@ def test_time_that_a_process_spends_is_counted_and_so_is_that_of_children_that_e
     assert processes.effort(os.getpid()).since(before).cpu >= 0.2
 
 
-def test_a_socket_to_a_network_is_told_from_one_of_the_file_system(tmp_path: Path) -> None:
+def test_a_socket_to_a_network_is_told_from_one_of_the_file_system(short: Path) -> None:
     before = processes.inet_sockets(os.getpid())
     assert before is not None
     with socket.socket(socket.AF_UNIX) as local, socket.socket() as network:
-        local.bind(str(tmp_path / "socket"))
+        local.bind(str(short / "socket"))
         local.listen()
         assert processes.inet_sockets(os.getpid()) == before
         network.bind(("127.0.0.1", 0))

@@ -18,6 +18,7 @@ from lifeboat_daemon.errors import HookFailed
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.zeroclaw_installs import make_install
 from support.daemon.cli_client import run
+from support.patience import patience
 
 
 class Agent:
@@ -87,7 +88,7 @@ def test_the_hook_starts_this_program_for_this_agent_and_home(agent: Agent) -> N
         cwd="/",
         env=environment,
         capture_output=True,
-        timeout=60,
+        timeout=patience(),
     )
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["agents"][0]["sequence"] == 1
@@ -217,5 +218,5 @@ def test_without_a_script_the_interpreter_starts_it(agent: Agent, monkeypatch: p
     monkeypatch.setattr(sys, "executable", str(agent.folder / "python"))
     first, *words = session_hooks.program(Context.open())
     assert first == str(agent.folder / "python")
-    ran = subprocess.run([interpreter, *words, "--version"], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([interpreter, *words, "--version"], capture_output=True, text=True, timeout=patience())
     assert (ran.returncode, "lifeboat" in ran.stdout) == (0, True)

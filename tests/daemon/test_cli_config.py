@@ -14,9 +14,12 @@ import pytest
 
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.control import client
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon.cli_client import run
 from support.daemon.control_servers import Served
+from support.patience import patience
+from support.waiting import until
 
 ADDRESS = "https://ping.example.com/canary-5471"
 
@@ -122,7 +125,8 @@ def test_a_pause_that_was_given_in_hours_still_is_one(agent: str) -> None:
 # Telling the daemon -----------------------------------------------------------------------------------------------
 
 
-def test_a_running_daemon_is_told_of_every_change(agent: str) -> None:
+def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifeboat_daemon.poke._PATIENCE", patience())
     told: list[dict[str, Any]] = []
 
     async def reload(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -149,6 +153,7 @@ def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
     isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lifeboat_daemon.poke._PATIENCE", 0.2)
+    monkeypatch.setattr(client, "running", lambda home, files, _, real=client.running: real(home, files, patience()))
     asked: list[str] = []
 
     async def fail(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -163,6 +168,7 @@ def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
     for reload in (fail, hang):
         with Served(Context.open(), {"reload": reload}):
             assert run("config", "set", "scan.interval", "5m")["value"] == "5m"
+            until(lambda reload=reload: asked[-1:] == [reload.__name__], "the question")
     assert asked == ["fail", "hang"]
     assert run("config", "set", "scan.interval", "6m")["value"] == "6m"
 

@@ -26,8 +26,9 @@ from lifeboat_daemon.units import systemd
 from support import preloaded
 from support.daemon.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
-from support.daemon.serving import until
+from support.patience import patience
 from support.preloaded import Call, inline
+from support.waiting import until
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 
@@ -162,7 +163,7 @@ def test_a_daemon_that_does_not_answer_is_said_to_be_and_ends_by_a_signal(
         status, text = people("daemon", "status", capsys=capsys)
         assert status == 1 and "What" not in text and str(process.pid) in text
         assert run("daemon", "stop") == {"stopped": True, "pid": process.pid}
-        assert process.wait(20) == -signal.SIGTERM
+        assert process.wait(patience()) == -signal.SIGTERM
 
 
 def test_a_process_that_is_not_the_daemon_is_never_told_to_end() -> None:
@@ -191,7 +192,7 @@ def test_in_the_foreground_it_tells_and_ends_with_an_interrupt() -> None:
     with subprocess.Popen([LIFEBOAT, "daemon", "run"], stderr=subprocess.PIPE, text=True) as process:
         until(lambda: who_answers() == process.pid, "it to answer")
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
     assert process.returncode == 0
     assert "started" in said and said.rstrip().endswith("stopped")
 
@@ -272,7 +273,7 @@ def _follower(
     def follow() -> None:
         def pause() -> None:
             ready.set()
-            look.wait(30)
+            look.wait(patience())
             look.clear()
 
         for each in activity_following.following(context, "Juniper", polls=lambda: None, pause=pause):
@@ -289,12 +290,12 @@ def test_what_is_done_is_told_once_when_it_is_done(workspace: Path) -> None:
     thread = threading.Thread(target=_follower(Context.open(), seen, ready, look))
     thread.start()
     for number in (1, 2):
-        assert ready.wait(20)
+        assert ready.wait(patience())
         ready.clear()
         (workspace / "MEMORY.md").write_text(f"# Memory\n\n## Boats\n\nThe boat number {number}.\n")
         run("sync")
         look.set()
-    thread.join(20)
+    thread.join(patience())
     assert [each.sequence for each in seen] == [1, 2] and not thread.is_alive()
 
 
@@ -321,7 +322,7 @@ def test_a_daemon_that_starts_meanwhile_is_listened_to_and_its_end_is_said(works
     with pytest.raises(KeyboardInterrupt):
         list(following)
     for thread in stopping:
-        thread.join(30)
+        thread.join(patience())
     assert moments == ["polls", "pause", "pause", "listens", "polls", "pause", "pause"]
 
 

@@ -21,6 +21,7 @@ from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir, make_workspace
 from support.daemon.cli_client import Json, run
 from support.keys import keyring_fakes
+from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 OTHER = UserKey(bytes(range(32)))
@@ -87,7 +88,7 @@ def test_words_never_mix_with_json(isolated_home: Path) -> None:
 
 
 def test_words_to_standard_output_are_all_that_is_there() -> None:
-    done = preloaded.run(["keys", "init", "--words-to", "-"], capture_output=True, text=True, timeout=60)
+    done = preloaded.run(["keys", "init", "--words-to", "-"], capture_output=True, text=True, timeout=patience())
     assert UserKey.from_words(done.stdout).key_id in done.stderr
 
 
@@ -133,7 +134,7 @@ def test_a_misspelt_word_is_named_by_its_number_only(words_file: Path, tmp_path:
     words[6] = "hunterxx"
     (tmp_path / "typo").write_text(" ".join(words))
     done = preloaded.run(
-        ["keys", "prove", "--words-from", tmp_path / "typo"], capture_output=True, text=True, timeout=60
+        ["keys", "prove", "--words-from", tmp_path / "typo"], capture_output=True, text=True, timeout=patience()
     )
     assert done.returncode == 1 and "number 7" in done.stderr
     said = set(re.findall(r"\w+", done.stdout + done.stderr))
@@ -175,7 +176,7 @@ def test_words_may_come_through_a_pipe(words_file: Path, tmp_path: Path, monkeyp
     _new_machine(monkeypatch, tmp_path / "new")
     with words_file.open("rb") as stream:
         done = preloaded.run(
-            ["keys", "recover", "--words-from", "-", "--json"], stdin=stream, capture_output=True, timeout=60
+            ["keys", "recover", "--words-from", "-", "--json"], stdin=stream, capture_output=True, timeout=patience()
         )
     assert json.loads(done.stdout)["key_id"] == UserKey.from_words(words_file.read_text()).key_id
 
@@ -244,7 +245,7 @@ def _status() -> Json:
 
 def test_a_key_that_an_agent_brought_wants_its_words_written_down(tmp_path: Path) -> None:
     make_workspace(tmp_path / "workspace")
-    done = preloaded.run(["agents", "add", tmp_path / "workspace"], capture_output=True, text=True, timeout=60)
+    done = preloaded.run(["agents", "add", tmp_path / "workspace"], capture_output=True, text=True, timeout=patience())
     assert "lifeboat keys init" in done.stdout
     assert _status()["proven_at"] is None
     assert "never written down" in json.dumps(run("doctor"))

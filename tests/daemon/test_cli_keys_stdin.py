@@ -16,6 +16,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_keys.user_key import UserKey
 from support import preloaded
 from support.daemon.cli_client import Json, run
+from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 PASSPHRASE = "a boat under the bridge"
@@ -180,5 +181,5 @@ def test_a_kit_comes_through_a_pipe(words: list[str]) -> None:
 def _piped(*arguments: str) -> subprocess.CompletedProcess[str]:
     """A command that has no terminal and gets nothing."""
     return preloaded.run(
-        [*arguments], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, env=os.environ
+        [*arguments], capture_output=True, text=True, timeout=patience(), stdin=subprocess.DEVNULL, env=os.environ
     )

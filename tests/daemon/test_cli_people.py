@@ -18,6 +18,7 @@ from lifeboat_daemon.cli import program
 from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.daemon import cli_client
+from support.patience import patience
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
@@ -47,7 +48,7 @@ def say(capsys: Said, *arguments: str | Path, expect: int = 0) -> str:
 
 def executed(*arguments: str, **around: str) -> subprocess.CompletedProcess[bytes]:
     environment = {**os.environ, **around}
-    return subprocess.run([str(LIFEBOAT), *arguments], env=environment, capture_output=True, timeout=60)
+    return subprocess.run([str(LIFEBOAT), *arguments], env=environment, capture_output=True, timeout=patience())
 
 
 def test_people_read_local_times_and_names_of_the_workspace(ada: str, workspace: Path, capsys: Said) -> None:
@@ -228,13 +229,15 @@ def test_a_terminal_that_knows_no_umlauts_gets_them_escaped_and_json_stays_utf_8
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_result_that_cannot_be_written_is_said_once(ada: str) -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run([str(LIFEBOAT), "status", "--json"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        done = subprocess.run(
+            [str(LIFEBOAT), "status", "--json"], stdout=full, stderr=subprocess.PIPE, timeout=patience()
+        )
     assert done.returncode == 1
     assert done.stderr.count(b"There is no space left.") == 1 and b"Exception ignored" not in done.stderr
 
 
 def test_a_closed_standard_output_is_no_crash(ada: str) -> None:
-    done = subprocess.run(["sh", "-c", f"'{LIFEBOAT}' status >&-"], capture_output=True, timeout=60)
+    done = subprocess.run(["sh", "-c", f"'{LIFEBOAT}' status >&-"], capture_output=True, timeout=patience())
     assert done.returncode == 0 and done.stderr == b""
 
 

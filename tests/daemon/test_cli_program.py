@@ -17,6 +17,7 @@ from lifeboat_daemon.cli.output import plain
 from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.daemon import cli_client
+from support.patience import patience
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
 
@@ -76,7 +77,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     openclaw_workspaces.make_workspace(tmp_path / "workspace")
     cli_client.run("agents", "add", tmp_path / "workspace")
     command = f"{LIFEBOAT} agents show {tmp_path / 'workspace'} | true"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=patience())
     assert done.returncode == 0 and done.stderr == ""
 
 
@@ -96,7 +97,7 @@ def test_a_restore_into_a_full_folder_asks_on_a_terminal_and_no_means_no(tmp_pat
         os.close(theirs)
         os.write(ours, b"\n")
         said = _read_all(ours)
-        status = process.wait(timeout=60)
+        status = process.wait(timeout=patience())
     assert "Write this? [y/N]" in said
     assert status == program.INTERRUPTED
     assert (workspace / "MEMORY.md").read_text() == "# Other\n"
@@ -121,7 +122,7 @@ def test_no_command_loads_the_dashboard_or_the_network() -> None:
         "import sys; from lifeboat_daemon.cli import program; program.run(['--help'])\n"
         "sys.exit(any(name in sys.modules for name in ('textual', 'httpx', 'keyring', 'sqlalchemy', 'pydantic')))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=patience()).returncode == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -132,7 +133,7 @@ def test_completion_scripts_name_the_program(shell: str, capsys: pytest.CaptureF
 
 def test_completion_offers_commands() -> None:
     around = {**os.environ, "_LIFEBOAT_COMPLETE": "bash_complete", "COMP_WORDS": "lifeboat re", "COMP_CWORD": "1"}
-    done = subprocess.run([str(LIFEBOAT)], env=around, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(LIFEBOAT)], env=around, capture_output=True, text=True, timeout=patience())
     assert {"plain,records", "plain,restore"} <= set(done.stdout.split())
 
 

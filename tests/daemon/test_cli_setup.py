@@ -15,6 +15,7 @@ from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon.cli_client import Json, run
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.patience import patience
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its service is one of systemd")
 
@@ -122,9 +123,9 @@ def test_a_key_that_cannot_be_used_is_a_step_of_its_own(workspace: Path, isolate
 
 
 def test_without_a_terminal_the_steps_are_told_as_text(workspace: Path) -> None:
-    told = preloaded.run(["setup"], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    told = preloaded.run(["setup"], capture_output=True, text=True, timeout=patience(), stdin=subprocess.DEVNULL)
     assert told.returncode == 0
     assert "missing  Juniper and Rover are not protected." in told.stdout
     assert f"lifeboat agents add {workspace}" in told.stdout
-    did = preloaded.run(["setup", "--yes"], capture_output=True, text=True, timeout=60)
+    did = preloaded.run(["setup", "--yes"], capture_output=True, text=True, timeout=patience())
     assert f"$ lifeboat agents add {workspace}\n" in did.stdout and "done     Juniper and Rover" in did.stdout

@@ -6,7 +6,6 @@ import io
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,8 +24,10 @@ from lifeboat_daemon.health.standing import Facts, KeyFacts
 from lifeboat_daemon.status import status
 from support import preloaded
 from support.daemon import cli_client
-from support.daemon.control_servers import DEADLINE, Served
+from support.daemon.control_servers import Served
 from support.daemon.protected import Protected
+from support.patience import patience
+from support.waiting import until
 
 JsonObject = dict[str, Any]
 
@@ -136,10 +137,7 @@ class Watching:
         return self.out.getvalue().splitlines()
 
     def wait(self, condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            assert time.monotonic() < deadline, f"{self.out.getvalue()}\n{self.err.getvalue()}"
-            time.sleep(0.01)
+        until(condition, lambda: f"{self.out.getvalue()}\n{self.err.getvalue()}")
 
     def __enter__(self) -> Watching:
         self._thread.start()
@@ -149,7 +147,7 @@ class Watching:
         self._over.set()
 
     def ended(self) -> bool:
-        self._thread.join(DEADLINE)
+        self._thread.join(patience())
         return not self._thread.is_alive()
 
 
@@ -174,7 +172,7 @@ def test_what_does_not_change_is_not_said_again(ada: Protected, monkeypatch: pyt
 
     monkeypatch.setattr(status_watch, "look", counted)
     with Watching(ada) as watching:
-        assert all(looked.acquire(timeout=DEADLINE) for _ in range(5))
+        assert all(looked.acquire(timeout=patience()) for _ in range(5))
     assert watching.ended() and len(watching.lines) == 1
 
 
@@ -246,7 +244,7 @@ def test_ctrl_c_ends_it_cleanly(ada: Protected) -> None:
         assert running.stdout is not None
         first = running.stdout.readline()
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=DEADLINE)
+        out, err = running.communicate(timeout=patience())
     assert "ada: ok, never verified, sequence 0" in first
     assert (running.returncode, out) == (0, "") and "Traceback" not in err
 

@@ -14,6 +14,7 @@ from lifeboat_daemon.errors import UnexpectedError
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_workspace
 from support.daemon import cli_client
+from support.patience import patience
 from support.terminal import DASHBOARD, Terminal
 
 run = cli_client.run
@@ -107,7 +108,7 @@ def test_a_terminal_that_goes_away_without_a_word_ends_the_dashboard(ada: str) -
         while b"ada" not in said:
             said += os.read(ours, 65536)
         os.close(ours)
-        shown.wait(30)
+        shown.wait(patience())
     finally:
         shown.kill()
 

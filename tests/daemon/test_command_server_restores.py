@@ -18,8 +18,9 @@ from lifeboat_daemon.control.commands import Commands, Progress
 from lifeboat_daemon.errors import CommandLost, WorkerFailed
 from support import preloaded
 from support.daemon import command_program
-from support.daemon.command_program import until
+from support.patience import patience
 from support.preloaded import script
+from support.waiting import until_async
 
 OLD, NEW = "# Memory\n\n## Tea\n\nGreen tea.\n", "# Memory\n\n## Tea\n\nBlack tea.\n"
 RESTORE = ("restore", "Juniper", "--at", "0", "--yes", "--no-reindex")
@@ -56,7 +57,7 @@ class Place:
             await made.run("sync")
 
     async def reached(self) -> None:
-        await until((self.pause / "begun").exists)
+        await until_async((self.pause / "begun").exists)
 
     @property
     def child(self) -> int:
@@ -69,7 +70,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 60))
+    asyncio.run(asyncio.wait_for(story, patience()))
 
 
 def test_it_says_how_far_it_is(place: Place) -> None:
@@ -151,7 +152,7 @@ def test_one_goes_on_when_the_server_is_killed(place: Place) -> None:
                 await task
             child = psutil.Process(place.child)
             (place.pause / "go").touch()
-            await until(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+            await until_async(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
             assert place.memory.read_text() == OLD
             assert (await made.run("verify", "Juniper")).status == 0
 

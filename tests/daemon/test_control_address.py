@@ -14,7 +14,8 @@ from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LONGEST, LoopbackAddress, UnixAddress
 from lifeboat_daemon.errors import NotAllowed, NotRunning, ServiceError
 from lifeboat_daemon.home import Home
-from support.daemon.control_servers import Served, context, open_home, short
+from support.daemon.control_servers import Served, context, open_home
+from support.short_folders import short
 
 __all__ = ["context", "short"]
 FILES = SystemFiles()

@@ -34,7 +34,10 @@ from lifeboat_daemon.errors import (
     ServiceError,
     UnknownAgent,
 )
-from support.daemon.control_servers import DEADLINE, Served, context, short, until
+from support.daemon.control_servers import Served, context
+from support.patience import patience
+from support.short_folders import short
+from support.waiting import until
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]
@@ -57,7 +60,7 @@ def imposing(context: Context, *answers: bytes, silent: bool = False) -> Iterato
                         connection.recv(100_000)
                         connection.sendall(answer)
                     if silent:
-                        over.wait(DEADLINE)
+                        over.wait(patience())
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -67,7 +70,7 @@ def imposing(context: Context, *answers: bytes, silent: bool = False) -> Iterato
         over.set()
         listening.shutdown(socket.SHUT_RDWR)
         listening.close()
-        thread.join(DEADLINE)
+        thread.join(patience())
 
 
 def _hello(**other: object) -> bytes:
@@ -75,14 +78,15 @@ def _hello(**other: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "result": {**found, **other}}).encode() + b"\n"
 
 
-def _connect(context: Context, kind: str, timeout: float = DEADLINE) -> None:
+def _connect(context: Context, kind: str, timeout: float | None = None) -> None:
     """Connect with one of the two clients, and leave again."""
+    limit = patience() if timeout is None else timeout
     if kind == "sync":
-        Client.connect(context.home, context.files, timeout).close()
+        Client.connect(context.home, context.files, limit).close()
         return
 
     async def connect() -> None:
-        await (await AsyncClient.connect(context.home, context.files, timeout)).close()
+        await (await AsyncClient.connect(context.home, context.files, limit)).close()
 
     asyncio.run(connect())
 
@@ -249,7 +253,7 @@ class TestFailures:
     )
     def test_that_say_little_are_failures(self, context: Context, error: JsonObject, kind: type[LifeboatError]) -> None:
         answer = json.dumps({"jsonrpc": "2.0", "id": 2, "error": error}).encode() + b"\n"
-        with imposing(context, _hello(), answer), Client.connect(context.home, context.files, DEADLINE) as client:
+        with imposing(context, _hello(), answer), Client.connect(context.home, context.files, patience()) as client:
             with pytest.raises(kind) as caught:
                 client.call("anything")
             assert type(caught.value) is kind
@@ -290,7 +294,7 @@ class TestTheClientOfCommands:
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             assert list(told) == [{"event": "goodbye"}]
             client.close()
-            stopping.result(DEADLINE)
+            stopping.result(patience())
 
     def test_that_another_thread_closes_hears_no_more(self, context: Context) -> None:
         with Served(context) as served, served.connect() as client:
@@ -306,7 +310,7 @@ class TestTheClientOfCommands:
             served.publish({"event": "one"})
             until(lambda: heard == [{"event": "one"}])
             client.close()
-            listening.join(DEADLINE)
+            listening.join(patience())
             assert not listening.is_alive()
             until(lambda: served.server.clients == 0)
             client.close()
@@ -334,7 +338,7 @@ class TestTheClientOfCommands:
     def test_reads_why_it_was_sent_away(self, context: Context) -> None:
         """Not that its own words could not be sent."""
         refusal = protocol.refused(None, protocol.FAILED, DoesNotAnswer("64 programs are connected to it"))
-        with imposing(context, _hello(), refusal), Client.connect(context.home, context.files, DEADLINE) as client:
+        with imposing(context, _hello(), refusal), Client.connect(context.home, context.files, patience()) as client:
             with pytest.raises(DoesNotAnswer, match="64 programs"):
                 client.call("echo")
             with pytest.raises(DoesNotAnswer, match="64 programs"):
@@ -344,7 +348,7 @@ class TestTheClientOfCommands:
 class TestTheClientOfTheDashboard:
     def test_asks_many_things_at_once(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, DEADLINE) as client:
+            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
                 slow = asyncio.create_task(client.call("wait", slow=True))
                 found = await asyncio.gather(*(client.call("echo", n=number) for number in range(1000)))
                 assert found == [{"n": number} for number in range(1000)]
@@ -360,7 +364,7 @@ class TestTheClientOfTheDashboard:
 
     def test_hears_what_happens_until_the_end(self, context: Context) -> None:
         async def listen() -> list[JsonObject]:
-            async with await AsyncClient.connect(context.home, context.files, DEADLINE) as client:
+            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
                 told = client.events()
                 first = asyncio.create_task(anext(told))
                 await client.call("echo")
@@ -368,7 +372,7 @@ class TestTheClientOfTheDashboard:
                 heard = [await first, await anext(told)]
                 stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
                 heard += [each async for each in told]
-                await asyncio.wait_for(asyncio.wrap_future(stopping), DEADLINE)  # it left, so nobody waits for it
+                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # it left, so nobody waits for it
                 assert not client.connected
                 with pytest.raises(DoesNotAnswer):
                     await client.call("echo")
@@ -383,7 +387,7 @@ class TestTheClientOfTheDashboard:
         monkeypatch.setattr(async_client, "MOST_EVENTS", 10)
 
         async def listen() -> list[JsonObject]:
-            async with await AsyncClient.connect(context.home, context.files, DEADLINE) as client:
+            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
                 told = client.events()
                 first = asyncio.create_task(anext(told))
                 await client.call("echo")
@@ -401,7 +405,7 @@ class TestTheClientOfTheDashboard:
 
     def test_ends_what_waits_when_the_daemon_ends(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, DEADLINE) as client:
+            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
                 waiting = [asyncio.create_task(client.call("wait")) for _ in range(3)]
                 await client.call("echo")
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop))
@@ -414,7 +418,7 @@ class TestTheClientOfTheDashboard:
 
     def test_ends_what_waits_when_it_is_closed(self, context: Context) -> None:
         async def ask() -> None:
-            client = await AsyncClient.connect(context.home, context.files, DEADLINE)
+            client = await AsyncClient.connect(context.home, context.files, patience())
             waiting = asyncio.create_task(client.call("wait"))
             await client.call("echo")
             await client.close()
@@ -428,7 +432,7 @@ class TestTheClientOfTheDashboard:
 
     def test_waits_no_longer_than_a_method_is_worth(self, context: Context) -> None:
         async def ask() -> None:
-            async with await AsyncClient.connect(context.home, context.files, DEADLINE) as client:
+            async with await AsyncClient.connect(context.home, context.files, patience()) as client:
                 with pytest.raises(DoesNotAnswer):
                     await client.ask(Method("wait", dict, patience=0.05))
                 served.let_go()

@@ -14,7 +14,10 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
 from lifeboat_daemon.errors import BadRequest, Busy, ServiceError, UnknownAgent
-from support.daemon.control_servers import Serve, Served, context, serve, short, until
+from support.daemon.control_servers import Serve, Served, context, serve
+from support.patience import patience
+from support.short_folders import short
+from support.waiting import until
 
 __all__ = ["context", "serve", "short"]
 JsonObject = dict[str, Any]
@@ -124,7 +127,7 @@ class TestRequests:
             for each in waiting:
                 each.say("wait")
             for _ in waiting:
-                assert served.began.acquire(timeout=10)
+                assert served.began.acquire(timeout=patience())
             with served.connect() as quick:
                 assert quick.call("echo", a=1) == {"a": 1}
             served.let_go()
@@ -136,7 +139,7 @@ class TestRequests:
             for number in range(10):
                 raw.say("wait", number=number)
             for _ in range(3):
-                assert served.began.acquire(timeout=10)
+                assert served.began.acquire(timeout=patience())
             with served.connect() as other:  # a round through the loop, in which a fourth would have begun
                 other.call("echo")
             assert not served.began.acquire(blocking=False)
@@ -148,7 +151,7 @@ class TestRequests:
         most = 32 * 1024 * 1024
         with served.greeted() as raw, served.connect() as other:
             raw.say("wait")
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             raw.socket.setblocking(False)
             sent = refusals = 0
             while sent < most and refusals < 20:  # that many rounds through the loop, and still no room
@@ -380,7 +383,7 @@ class TestTheEndOfAClient:
         served = serve({"slow": slow})
         with served.greeted() as raw:
             raw.say("slow", {"n": 1})
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
         served.let_go()
         until(lambda: done == [{"n": 1}])
 
@@ -389,7 +392,7 @@ class TestTheEndOfAClient:
         with Served(context) as served:
             with served.greeted() as raw:
                 raw.say("wait")
-                assert served.began.acquire(timeout=10)
+                assert served.began.acquire(timeout=patience())
             until(lambda: served.server.clients == 0)
             assert len(served.server._desk.tasks) == 1
             served.let_go()

@@ -15,8 +15,9 @@ from lifeboat_daemon.control import methods, protocol
 from lifeboat_daemon.control.connection import Limits
 from lifeboat_daemon.control.methods import Hello, Method
 from lifeboat_daemon.service.answers import Answers
-from support.daemon.control_servers import Served, context, short
+from support.daemon.control_servers import Served, context
 from support.paths import ROOT
+from support.short_folders import short
 
 __all__ = ["context", "short"]
 PAGE = ROOT / "docs" / "control.md"

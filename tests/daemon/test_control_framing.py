@@ -18,7 +18,8 @@ from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.control.outbox import Outbox
 from lifeboat_daemon.control.protocol import Request, Unusable
 from lifeboat_daemon.errors import LifeboatError, ServiceError
-from support.daemon.control_servers import Served, context, short
+from support.daemon.control_servers import Served, context
+from support.short_folders import short
 
 __all__ = ["context", "short"]
 JsonObject = dict[str, Any]

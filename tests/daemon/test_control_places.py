@@ -9,7 +9,10 @@ import json
 import pytest
 
 from lifeboat_daemon.context import Context
-from support.daemon.control_servers import Raw, Serve, Served, context, serve, short, until
+from support.daemon.control_servers import Raw, Serve, Served, context, serve
+from support.patience import patience
+from support.short_folders import short
+from support.waiting import until
 
 __all__ = ["context", "serve", "short"]
 
@@ -35,7 +38,7 @@ class TestStopping:
             assert (other.rest(), silent.rest()) == ([], [])
             for each in (listens, other, silent):
                 each.close()
-            stopping.result(10)
+            stopping.result(patience())
             assert (served.server.clients, served.server.address) == (0, "")
             served.do(served.server.stop())
 
@@ -43,32 +46,32 @@ class TestStopping:
         served = serve(stop=10.0)
         with served.greeted() as quick, served.greeted() as never:
             quick.say("wait", {"a": 1})
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             served.let_go()
             assert quick.hear()["result"] == {"a": 1}
             assert (quick.rest(), never.rest()) == ([], [])
             for each in (quick, never):
                 each.close()
-            stopping.result(10)
+            stopping.result(patience())
 
     def test_cancels_what_would_take_longer_and_says_so(self, serve: Serve) -> None:
         served = serve(stop=0.1)
         with served.greeted() as raw:
             raw.say("wait")
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             assert raw.hear()["error"]["data"]["code"] == "cancelled"
             assert raw.line() is None
             raw.close()
-            stopping.result(10)
+            stopping.result(patience())
 
     def test_lets_nobody_in_any_more(self, serve: Serve) -> None:
         """Also not who was there before and had not said hello, and with no token on a loopback address."""
         served = serve(stop=10.0)
         with served.greeted() as raw, served.raw() as late:
             raw.say("wait")
-            assert served.began.acquire(timeout=10)
+            assert served.began.acquire(timeout=patience())
             stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
             until(lambda: served.server.address == "")
             assert raw.ask("echo", number=2)["error"]["data"]["code"] == "does_not_answer"
@@ -79,7 +82,7 @@ class TestStopping:
             served.let_go()
             raw.rest()
             raw.close()
-            stopping.result(10)
+            stopping.result(patience())
         assert served.began.acquire(blocking=False) is False
 
     def test_is_over_also_when_a_client_is_stuck(self, serve: Serve) -> None:

@@ -20,8 +20,11 @@ from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.server import Server
 from lifeboat_daemon.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
 from support import preloaded
-from support.daemon.control_servers import DEADLINE, Served, as_nobody, context, open_home, short, until
+from support.daemon.control_servers import Served, as_nobody, context, open_home
+from support.patience import patience
 from support.preloaded import inline
+from support.short_folders import short
+from support.waiting import until
 
 __all__ = ["context", "short"]
 
@@ -54,7 +57,7 @@ def _daemon(context: Context, transport: str) -> subprocess.Popen[str]:
 
 def _kill(process: subprocess.Popen[str]) -> None:
     process.kill()
-    process.wait(DEADLINE)
+    process.wait(patience())
     assert process.stdout is not None
     process.stdout.close()
 
@@ -69,12 +72,12 @@ def _path(context: Context) -> Path:
 @pytest.mark.parametrize("transport", ["unix", "loopback"])
 def test_what_a_killed_daemon_left_is_cleared_away(context: Context, transport: str) -> None:
     killed = _daemon(context, transport)
-    client = running(context.home, timeout=DEADLINE)
+    client = running(context.home, timeout=patience())
     assert client is not None and client.hello.pid == killed.pid
     client.close()
     _kill(killed)
     assert list(context.home.run_folder.iterdir())
-    assert running(context.home, timeout=DEADLINE) is None
+    assert running(context.home, timeout=patience()) is None
     with Served(context, loopback=transport == "loopback") as served, served.connect() as client:
         assert client.hello.pid == os.getpid()
     assert list(context.home.run_folder.iterdir()) == []
@@ -82,7 +85,7 @@ def test_what_a_killed_daemon_left_is_cleared_away(context: Context, transport: 
 
 def test_a_client_that_waits_hears_of_the_death_of_its_daemon(context: Context) -> None:
     daemon = _daemon(context, "unix")
-    client = running(context.home, timeout=DEADLINE)
+    client = running(context.home, timeout=patience())
     assert client is not None and daemon.stdout is not None
     number, line = client._talk.request("never", {})
     client._socket.sendall(line)
@@ -337,10 +340,10 @@ def test_a_client_says_nothing_to_a_daemon_of_another_user(tmp_path: Path, short
     assert other.stdout.readline() == "listening\n"
     context.home.run_folder.chmod(0o700)
     with pytest.raises(NotAllowed, match="another user"):
-        running(context.home, timeout=DEADLINE)
+        running(context.home, timeout=patience())
     assert other.stdout.readline() == "0\n"
     other.stdout.close()
-    other.wait(DEADLINE)
+    other.wait(patience())
 
 
 def test_the_refusal_of_the_system_is_one_of_our_errors(context: Context) -> None:

@@ -20,7 +20,6 @@ from lifeboat_alf.errors import ArchiveError, LifeboatError
 from lifeboat_daemon.cli.output import plain
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnsignedState
-from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.http_session import Reply as Answered
 from lifeboat_daemon.progress import quietly
 from lifeboat_daemon.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
@@ -39,12 +38,12 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Bundle, RemoteAgent
 from lifeboat_keys.errors import KeysError
 from support.daemon.machines import Machine
+from support.daemon.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"
 OTHER = "0198c0de-0000-7000-8000-000000000002"
-PACE = Pace(connect=2.0, silence=0.4, least=64)
 HEAD = {"sequence": 1, "digest": "ab" * 32, "epoch": 1, "time": "2026-11-20T12:00:00.000Z"}
 INFO = {"id": AGENT, "name": "ada", "source_runtime": "openclaw", "head": HEAD, "epoch": 1}
 ESCAPES = "\x1b[2J\x1b]0;title\x07evil\r\n\x9b31m\u202ename\ud800\x00"
@@ -56,8 +55,9 @@ def context(isolated_home: Path) -> Context:
 
 
 @pytest.fixture
-def server() -> Iterator[TalkingServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
     with talking_server() as made:
+        skip_silence(monkeypatch, made)
         yield made
 
 
@@ -215,6 +215,7 @@ def test_an_answer_that_comes_byte_by_byte_is_given_up(context: Context, server:
         handler.send_header("Content-Length", "1000000")
         handler.end_headers()
         while not server.over.wait(0.02):
+            server.while_stalling()
             handler.wfile.write(b".")
 
     server.replies = [slowly]

@@ -16,16 +16,17 @@ from lifeboat_daemon import http_certificates
 from lifeboat_daemon.errors import Cancelled, DiskFull, NotPrivate, NotTheOne, Unreachable
 from lifeboat_daemon.http_session import Pace, Session
 from support.daemon.authorities import Authority
+from support.daemon.skipped_silence import PACE, skip_silence
 from support.talking_server import TalkingServer, status, talking_server
+from support.waiting import until
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
-SHORT = Pace(connect=2.0, silence=0.3, least=64)
-QUICK = Pace(connect=5.0, silence=5.0)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
     with talking_server() as made:
+        skip_silence(monkeypatch, made)
         yield made
 
 
@@ -35,7 +36,7 @@ def authority() -> Authority:
 
 
 @contextmanager
-def session(server: TalkingServer, pace: Pace = QUICK, **options: object) -> Iterator[Session]:
+def session(server: TalkingServer, pace: Pace = PACE, **options: object) -> Iterator[Session]:
     with closing(Session(server.address, token=TOKEN, pace=pace, **options)) as made:  # type: ignore[arg-type]
         yield made
 
@@ -124,7 +125,7 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines(
         handler.send_error(403)
 
     monkeypatch.setattr(BaseHTTPRequestHandler, "do_CONNECT", lambda handler: connect(handler), raising=False)
-    with closing(Session("https://boat.example.com", token=TOKEN, pace=QUICK)) as ada, pytest.raises(Unreachable):
+    with closing(Session("https://boat.example.com", token=TOKEN, pace=PACE)) as ada, pytest.raises(Unreachable):
         ada.call("GET", "/version")
     assert asked == ["CONNECT boat.example.com:443 HTTP/1.1"] and TOKEN not in str(asked)
 
@@ -135,7 +136,7 @@ def test_a_proxy_of_the_environment_is_used_for_other_machines(
 @pytest.mark.parametrize("manner", ["header_by_header", "silent"])
 def test_what_does_not_move_is_ended(server: TalkingServer, manner: str) -> None:
     server.replies = [getattr(server, manner)]
-    with session(server, SHORT) as ada, pytest.raises(Unreachable, match="nothing moved"):
+    with session(server) as ada, pytest.raises(Unreachable, match="nothing moved"):
         ada.call("GET", "/agents")
 
 
@@ -145,39 +146,51 @@ def test_byte_by_byte_is_not_moving(server: TalkingServer) -> None:
         handler.send_header("Content-Length", "1000000")
         handler.end_headers()
         while not server.over.wait(0.02):
+            server.while_stalling()
             handler.wfile.write(b".")
 
     server.replies = [trickling]
-    with session(server, SHORT) as ada, pytest.raises(Unreachable, match="nothing moved"):
+    with session(server) as ada, pytest.raises(Unreachable, match="nothing moved"):
         ada.call("GET", "/agents")
 
 
-def test_what_moves_slowly_but_moves_is_not_ended(server: TalkingServer) -> None:
+def test_what_moves_slowly_but_moves_is_not_ended(server: TalkingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, arrived = skip_silence(monkeypatch), [0]
+
     def slowly(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
         handler.send_header("Content-Length", "1000")
         handler.end_headers()
-        for _ in range(10):
-            server.over.wait(0.08)
+        for number in range(10):
+            clock.skip(0.7 * PACE.silence)
             handler.wfile.write(b"z" * 100)
             handler.wfile.flush()
+            until(lambda number=number: arrived[0] >= 100 * (number + 1) or number == 9, "a piece to arrive")
+
+    def progress(moved: int, total: int | None) -> None:
+        arrived[0] = moved
 
     server.replies = [slowly]
-    with session(server, SHORT) as ada:
+    with session(server, progress=progress) as ada:
         assert len(ada.call("GET", "/snapshot").body) == 1000
 
 
-def test_who_works_through_what_it_got_is_given_time(server: TalkingServer) -> None:
+def test_who_works_through_what_it_got_is_given_time(server: TalkingServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = skip_silence(monkeypatch)
+
     def thinking(handler: BaseHTTPRequestHandler) -> None:
-        server.over.wait(0.6)
+        server.over.wait(0.3)
+        clock.skip(2 * PACE.silence)
+        server.over.wait(0.3)
         status(201)(handler)
 
     server.replies = [thinking]
-    with session(server, SHORT) as ada:
-        assert ada.call("POST", "/commit", patience=5.0).status == 201
+    with session(server) as ada:
+        assert ada.call("POST", "/commit", patience=5 * PACE.silence).status == 201
 
 
 def test_somebody_may_stop_it(server: TalkingServer) -> None:
+    server.while_stalling = lambda: None
     server.replies = [server.silent]
     with session(server) as ada:
         threading.Timer(0.1, ada.cancel).start()
@@ -187,7 +200,7 @@ def test_somebody_may_stop_it(server: TalkingServer) -> None:
 
 def test_after_an_end_the_next_request_works(server: TalkingServer) -> None:
     server.replies = [server.silent, status(200, b"here")]
-    with session(server, SHORT) as ada:
+    with session(server) as ada:
         with pytest.raises(Unreachable):
             ada.call("GET", "/agents")
         assert ada.call("GET", "/agents").body == b"here"
@@ -240,7 +253,7 @@ def test_neither_errors_nor_logs_hold_the_token_or_the_address(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     server.replies = [server.silent]
-    with session(server, SHORT) as ada, pytest.raises(Unreachable) as caught:
+    with session(server) as ada, pytest.raises(Unreachable) as caught:
         ada.call("GET", "/agents/secret-place")
     said = str(caught.value) + caplog.text
     assert TOKEN not in said and "secret-place" not in said and "127.0.0.1" not in said

@@ -16,6 +16,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import Patience, agent_lock
 from support import preloaded
+from support.patience import patience
 from support.preloaded import inline
 
 ADA = "018f0000-0000-7000-8000-000000000001"
@@ -39,7 +40,7 @@ def another_holds(context: Context, purpose: str) -> Iterator[threading.Event]:
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        assert held.wait(20)
+        assert held.wait(patience())
         yield enough
     finally:
         enough.set()

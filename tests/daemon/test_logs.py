@@ -27,6 +27,7 @@ from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.logs import Log, Word, open_log, told
 from support import preloaded
+from support.patience import patience
 from support.preloaded import inline
 
 AGENT = "01a202a1-d4e1-79a8-8ed1-4e01374c864d"
@@ -145,7 +146,7 @@ def test_threads_write_whole_lines(home: Home, log: Log) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(patience())
     assert len({line["sequence"] for line in lines(home)}) == 200
 
 

@@ -31,6 +31,7 @@ from support.daemon.cli_client import run
 from support.endpoint import kept_home
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at
+from support.patience import patience
 
 MIGRATING = (Step.MIGRATE_LOCKED, Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
 
@@ -135,7 +136,7 @@ def test_two_processes_that_open_it_at_once_bring_it_up_once(old: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(patience())
     assert failures == [] and len(list((old / "backups").iterdir())) == 1
 
 
@@ -225,18 +226,18 @@ def test_a_step_that_touches_vaults_waits_for_who_captures(old: Path, monkeypatc
     def capture() -> None:
         with agent_lock(context, vault.name, "capture"):
             held.set()
-            done.wait(20)
+            done.wait(patience())
 
     thread = threading.Thread(target=capture)
     thread.start()
-    held.wait(20)
+    held.wait(patience())
     with another_layout(monkeypatch, Area.VAULTS):
         try:
             with pytest.raises(Busy, match="capture"):
                 opened(old)
         finally:
             done.set()
-            thread.join(20)
+            thread.join(patience())
         assert not (old / "mark").exists()
         opened(old)
     assert (old / "mark").exists()

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.remotes import endpoint_calls, endpoint_uploads, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_calls import Calls
@@ -31,11 +30,11 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.remote.contract import Bundle
 from support.daemon.authorities import Authority
+from support.daemon.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"
-PACE = Pace(connect=2.0, silence=0.4, least=64)
 HEAD = {"sequence": 1, "digest": "ab" * 32, "epoch": 1}
 
 
@@ -45,8 +44,9 @@ def context(isolated_home: Path) -> Context:
 
 
 @pytest.fixture
-def server() -> Iterator[TalkingServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
     with talking_server() as made:
+        skip_silence(monkeypatch, made)
         yield made
 
 

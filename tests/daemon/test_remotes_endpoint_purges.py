@@ -11,25 +11,25 @@ from pathlib import Path
 import pytest
 
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
 from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, RemoteDenied
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_keys.encodings import to_base64
+from support.daemon.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 USUAL, OWNER = "lb_abcdefgh_only-ada-knows", "lb_ijklmnop_nobody-else-knows"
 AGENT = "0198c0de-0000-7000-8000-000000000001"
 PURGE = {"id": "0198c0de-0000-7000-8000-00000000000a", "agent_id": AGENT}
 WAITS = {"id": PURGE["id"], "applies_at": "2026-11-21T12:00:00.000Z", "receipt": None}
-PACE = Pace(connect=2.0, silence=0.4, least=64)
 
 
 @pytest.fixture
-def server() -> Iterator[TalkingServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[TalkingServer]:
     with talking_server() as made:
+        skip_silence(monkeypatch, made)
         yield made
 
 

@@ -22,7 +22,8 @@ from lifeboat_daemon.work.worker import Work
 from lifeboat_endpoint.remote.contract import RemoteVerification
 from support.daemon.cli_client import run
 from support.daemon.machines import Machine, there
-from support.daemon.serving import serving, until
+from support.daemon.serving import serving
+from support.waiting import until
 
 Json = dict[str, Any]
 

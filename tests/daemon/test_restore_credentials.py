@@ -37,6 +37,7 @@ from support.daemon.credentialed import (
     second_machine,
 )
 from support.killing import killed_at
+from support.patience import patience
 
 Json = dict[str, Any]
 
@@ -406,7 +407,8 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
 ) -> None:
     second = second_machine(tmp_path / "second", first)
     second.fake.behave(doctor=how)
-    _quicker(monkeypatch)
+    if how == "hangs":
+        _quicker(monkeypatch, "doctor")
     report = _imported(second, archive)
     zai = next(each for each in report["credential_details"] if each["service"] == "zai")
     assert [name for name in second.files() if "auth-profiles" in name] == []
@@ -417,11 +419,15 @@ def test_a_repair_that_does_not_work_leaves_nothing_in_clear(
         assert zai["reissue"] == "sign in again"
 
 
-def _quicker(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
+    """Wait a second for the command that hangs, and long enough for all others."""
     real = programs.run
 
     def run(command: Any, **options: Any) -> programs.Ran:
-        return real(command, **{**options, "timeout_seconds": 3})
+        return real(
+            command,
+            **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
+        )
 
     from lifeboat_daemon.restore import runtime_steps
 
@@ -433,7 +439,7 @@ def test_a_command_that_does_not_end_is_not_followed_by_others_that_would_not_ei
 ) -> None:
     second = second_machine(tmp_path / "second", first)
     second.fake.behave(paste="hangs")
-    _quicker(monkeypatch)
+    _quicker(monkeypatch, "paste-")
     report = _imported(second, archive)
     reasons = [each["reason"] for each in report["credential_details"] if each["service"] in ("openai", "zai")]
     assert all("did not end in time" in reason for reason in reasons)

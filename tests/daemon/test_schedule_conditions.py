@@ -19,6 +19,10 @@ from lifeboat_daemon.doctor import conditions as doctor_check
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions, deferral, read
 from support.daemon.fake_bus import FakeBus, Property
+from support.patience import patience
+from support.short_folders import short
+
+__all__ = ["short"]
 
 MB = 1 << 20
 NETWORK = "org.freedesktop.NetworkManager"
@@ -29,15 +33,21 @@ needs_bus = pytest.mark.skipif(shutil.which("dbus-daemon") is None, reason="dbus
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(short: Path) -> Path:
     """The root of a system that has nothing."""
-    (tmp_path / "root").mkdir()
-    return tmp_path / "root"
+    (short / "root").mkdir()
+    return short / "root"
 
 
 @pytest.fixture
 def context(tmp_path: Path) -> Context:
     return Context.open({"LIFEBOAT_HOME": str(tmp_path / "home")})
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait long enough for a service that answers."""
+    monkeypatch.setattr(conditions, "_PATIENCE", patience())
 
 
 def write(root: Path, path: str, text: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 from lifeboat_daemon.schedule.crontab import Crontab
 from lifeboat_daemon.schedule.timers import Timers
 from support.daemon.protected import START, SteadyClock
+from support.patience import patience
+from support.waiting import until_async
 
-LONG = 10.0
-"""Seconds after which something that has to come is taken for lost."""
 HOURLY, MINUTELY = "0 * * * *", "* * * * *"
 EAST = timezone(timedelta(hours=5, minutes=30))
 
@@ -60,12 +60,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 
 
 def play(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, LONG))
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.001)
+    asyncio.run(asyncio.wait_for(story, patience()))
 
 
 async def settle() -> None:
@@ -86,7 +81,7 @@ def test_a_timer_calls_once_and_a_new_one_of_its_name_replaces_it(world: World) 
         timers.at("three", 0.0, world.call("cancelled"))
         timers.cancel("three")
         timers.cancel("three")
-        await until(lambda: len(world.calls) == 2)
+        await until_async(lambda: len(world.calls) == 2)
         await settle()
         assert sorted(world.calls) == ["one", "two"]
         assert timers.remaining("one") is None
@@ -101,7 +96,7 @@ def test_timers_on_the_clocks_of_this_machine_come_in_order() -> None:
         timers.start()
         timers.at("later", 0.05, lambda: calls.append("later"))
         timers.at("sooner", 0.01, lambda: calls.append("sooner"))
-        await until(lambda: len(calls) == 2)
+        await until_async(lambda: len(calls) == 2)
         assert calls == ["sooner", "later"]
 
     play(story())
@@ -114,7 +109,7 @@ def test_after_sleep_what_was_due_meanwhile_is_called_and_the_rest_is_nearer(wor
         timers.at("late", 10 * 3600, world.call("late"))
         world.clock.sleep(hours=8)
         timers.woke()
-        await until(lambda: world.calls == ["soon"])
+        await until_async(lambda: world.calls == ["soon"])
         assert timers.remaining("late") == 2 * 3600
 
     play(story())
@@ -154,7 +149,7 @@ def test_a_schedule_that_was_missed_while_nothing_ran_is_made_up_for_once(
         timers = world.make()
         timers.cron("hourly", HOURLY, world.call("hourly"), last_run)
         if runs:
-            await until(lambda: bool(world.calls))
+            await until_async(lambda: bool(world.calls))
         await settle()
         assert world.calls == ["hourly"] * runs
         assert world.next_run("hourly") == START + timedelta(hours=1)
@@ -171,7 +166,7 @@ def test_a_schedule_that_is_set_again_goes_on_and_another_replaces_it(world: Wor
         assert world.calls == []
         world.clock.advance(minutes=61)
         timers.woke()
-        await until(lambda: world.calls == ["new"])
+        await until_async(lambda: world.calls == ["new"])
         timers.cron("ada", "30 9 * * *", world.call("other"), START)
         assert world.next_run("ada") == START.replace(hour=9, minute=30) + timedelta(days=1)
         timers.cancel("ada")
@@ -187,7 +182,7 @@ def test_what_a_schedule_missed_in_sleep_is_run_once(world: World) -> None:
         timers.cron("daily", "30 9 * * *", world.call("daily"), START)
         world.clock.sleep(hours=8)
         timers.woke()
-        await until(lambda: bool(world.calls))
+        await until_async(lambda: bool(world.calls))
         await settle()
         assert world.calls == ["minutely"]
 
@@ -210,7 +205,7 @@ def test_ten_years_ahead_are_one_run_and_no_work(world: World, monkeypatch: pyte
         timers.cron("minutely", MINUTELY, world.call("minutely"), START)
         world.clock.jump(days=3650)
         timers.woke()
-        await until(lambda: bool(world.calls))
+        await until_async(lambda: bool(world.calls))
         await settle()
         assert world.calls == ["minutely"]
         assert len(asked) < 10
@@ -252,7 +247,7 @@ def test_a_schedule_may_be_set_before_the_start(world: World) -> None:
         await settle()
         assert world.calls == []
         timers.start()
-        await until(lambda: bool(world.calls))
+        await until_async(lambda: bool(world.calls))
 
     play(story())
 
@@ -283,7 +278,7 @@ def test_without_a_schedule_apscheduler_is_not_loaded() -> None:
         "heavy += ('lifeboat_adapters', 'lifeboat_keys', 'lifeboat_endpoint')\n"
         "print([name for name in sys.modules if name.partition('.')[0] in heavy])\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=patience())
     assert (done.stdout.strip(), done.stderr) == ("[]", "")
 
 
@@ -303,7 +298,7 @@ def test_a_call_that_fails_is_told_and_stops_no_other(world: World) -> None:
         timers.at("later", 0, fail_later)
         timers.cron("cron", HOURLY, fail, START - timedelta(days=1))
         timers.at("good", 0, world.call("good"))
-        await until(lambda: len(world.failures) == 3 and world.calls == ["good"])
+        await until_async(lambda: len(world.failures) == 3 and world.calls == ["good"])
         assert {type(failure["exception"]) for failure in world.failures} == {ValueError}
         assert world.next_run("cron") == START + timedelta(hours=1)
 

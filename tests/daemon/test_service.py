@@ -14,7 +14,8 @@ from lifeboat_daemon import agents
 from lifeboat_daemon.errors import AlreadyRunning
 from lifeboat_daemon.service.single import holder, service_lock
 from support.daemon.harbour import Harbour, harbour
-from support.daemon.serving import Daemon, serving, settled, until
+from support.daemon.serving import Daemon, serving, settled
+from support.waiting import until
 
 NEVER_LOADED = {
     *("textual", "rich", "httpx", "keyring", "pydantic", "sqlalchemy", "nacl", "sqlite_utils", "numpy", "psutil"),

@@ -10,7 +10,8 @@ import pytest
 
 from lifeboat_daemon import agent as agent_files
 from support.daemon.harbour import Harbour, harbour
-from support.daemon.serving import Daemon, Skew, settled, until
+from support.daemon.serving import Daemon, Skew, settled
+from support.waiting import until
 
 HOUR, YEAR = 3600.0, 365.25 * 86400
 

@@ -19,6 +19,7 @@ from lifeboat_daemon.units import launchd, systemd, task_scheduler, unit
 from lifeboat_daemon.units.systemd import Systemd
 from lifeboat_daemon.units.unit import Program
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.patience import patience
 
 USUAL = Program(("/opt/lifeboat/bin/python", "-P", "-m", "lifeboat_daemon.service", "--wait"), {})
 ODD = {"LIFEBOAT_HOME": '/home/ada/my boat/%h $HOME "x" \\n', "PATH": "/usr/bin:/bin"}
@@ -79,7 +80,7 @@ def test_systemd_itself_finds_nothing_wrong_with_it(tmp_path: Path, variables: M
     path.write_text(systemd.render(Program((sys.executable, *USUAL.command[1:]), variables)))
     around = {"XDG_RUNTIME_DIR": str(run_folder), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
     command = ["systemd-analyze", "verify", "--user", str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, env=around, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=around, timeout=patience(), check=False)
     if "initialize manager" in done.stderr:
         pytest.skip(f"systemd-analyze does not work here: {done.stderr.strip()}")
     assert (done.returncode, done.stderr) == (0, "")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_daemon.units import notify
+from support.patience import patience
 
 
 @pytest.fixture(params=["path", "abstract"])
@@ -21,7 +22,7 @@ def manager(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     name = str(tmp_path / "n") if request.param == "path" else f"@lifeboat-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(name.replace("@", "\0", 1) if name.startswith("@") else name)
-        listening.settimeout(10)
+        listening.settimeout(patience())
         monkeypatch.setenv("NOTIFY_SOCKET", name)
         yield listening
 

@@ -20,6 +20,8 @@ from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
 from support.daemon.protected import Protected
 from support.daemon.watching import ADA, FENCE, Watching, watching
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.patience import patience
+from support.waiting import until_async
 
 linux = pytest.mark.skipif(not Path("/proc/self/fdinfo").exists(), reason="counts what Linux says of inotify")
 
@@ -68,7 +70,7 @@ def test_folders_made_with_a_file_in_them_at_once_are_told_and_followed(workspac
         deepest.mkdir(parents=True)
         (deepest / "note.md").write_text("one")
         await seen.told_of(CHANGED)
-        await seen.until(lambda: seen.coverage().watches == 7)
+        await until_async(lambda: seen.coverage().watches == 7)
         await seen.heard(workspace)
         (deepest / "note.md").write_text("two")
         assert set(await seen.heard(workspace)) == {CHANGED}
@@ -82,7 +84,7 @@ def test_a_tree_that_is_moved_in_is_told_and_followed(workspace: Path, tmp_path:
         await seen.follow(workspace)
         os.rename(tmp_path / "tree", workspace / "tree")
         await seen.told_of(CHANGED)
-        await seen.until(lambda: seen.coverage().watches == 6)
+        await until_async(lambda: seen.coverage().watches == 6)
         await seen.heard(workspace)
         (workspace / "tree" / "x" / "y" / "note.md").write_text("one")
         assert set(await seen.heard(workspace)) == {CHANGED}
@@ -254,19 +256,19 @@ def test_two_agents_that_share_a_folder_hear_what_is_theirs(tmp_path: Path) -> N
         for agent in ("ada", "grace"):
             plan = Plan((Watched(str(tmp_path), recursive=False, only=(f"{agent}.md",)),))
             seen.watcher.follow(agent, plan)
-        await seen.until(lambda: bool(seen.of("ada")) and bool(seen.of("grace")))
+        await until_async(lambda: bool(seen.of("ada")) and bool(seen.of("grace")))
         seen.told.clear()
         (tmp_path / "ada.md").write_text("x")
-        await seen.until(lambda: CHANGED in seen.of("ada"))
+        await until_async(lambda: CHANGED in seen.of("ada"))
         (tmp_path / "grace.md").write_text("x")
-        await seen.until(lambda: CHANGED in seen.of("grace"))
+        await until_async(lambda: CHANGED in seen.of("grace"))
         first = seen.told.index(Signal("grace", CHANGED))
         assert Signal("ada", CHANGED) in seen.told[:first]
         seen.watcher.leave("ada")
         seen.told.clear()
         (tmp_path / "ada.md").write_text("y")
         (tmp_path / "grace.md").write_text("y")
-        await seen.until(lambda: bool(seen.of("grace")))
+        await until_async(lambda: bool(seen.of("grace")))
         assert seen.of("ada") == [] and seen.coverage("ada").reason == "not watched"
 
     watching(story)
@@ -311,11 +313,11 @@ def test_a_folder_that_was_moved_out_and_made_again_and_removed_twice_ends_nothi
         (workspace / "memory").mkdir()
         await seen.told_of(CHANGED)
         (workspace / "memory").rmdir()
-        await seen.until(lambda: seen.coverage().watches == 2)
+        await until_async(lambda: seen.coverage().watches == 2)
         await seen.heard(workspace)
         shutil.rmtree(tmp_path / "elsewhere")
         await seen.told_of(RESCAN)
-        await seen.until(lambda: seen.coverage().watches == 1)
+        await until_async(lambda: seen.coverage().watches == 1)
         (workspace / "MEMORY.md").write_text("x")
         await seen.told_of(CHANGED)
 
@@ -348,7 +350,7 @@ def test_what_is_watched_whole_is_not_looked_through_each_time(workspace: Path) 
 
 def test_a_file_system_that_does_not_answer_holds_up_nobody(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = threading.Event()
-    monkeypatch.setattr(mounts, "mounted", lambda: [] if answers.wait(20) else [("/", "dead")])
+    monkeypatch.setattr(mounts, "mounted", lambda: [] if answers.wait(patience()) else [("/", "dead")])
 
     async def story(seen: Watching) -> None:
         seen.watcher.follow(ADA, Plan((Watched(str(workspace)),)))
@@ -420,19 +422,19 @@ def test_files_by_name_are_told_and_no_others(tmp_path: Path) -> None:
         seen.watcher.watch_files(tmp_path, ["config.toml"], lambda: told.append("config"))
         seen.watcher.watch_files(tmp_path / "agents", ["*.toml"], lambda: told.append("agents"))
         seen.watcher.watch_files(tmp_path, ["end"], lambda: told.append("end"))
-        await seen.until(lambda: "config" in told and "end" in told)
+        await until_async(lambda: "config" in told and "end" in told)
         told.clear()
         (tmp_path / "other.toml").write_text("")
         (tmp_path / "end").write_text("")
-        await seen.until(lambda: "end" in told)
+        await until_async(lambda: "end" in told)
         assert set(told) == {"end"}
         (tmp_path / "config.toml").write_text("")
-        await seen.until(lambda: "config" in told)
+        await until_async(lambda: "config" in told)
         (tmp_path / "agents").mkdir()
-        await seen.until(lambda: "agents" in told)
+        await until_async(lambda: "agents" in told)
         told.clear()
         (tmp_path / "agents" / "x.toml").write_text("")
-        await seen.until(lambda: "agents" in told)
+        await until_async(lambda: "agents" in told)
 
     watching(story)
 
@@ -441,10 +443,10 @@ def test_a_name_that_appears_is_told_whether_it_is_a_file_or_a_folder(tmp_path: 
     async def story(seen: Watching) -> None:
         told: list[int] = []
         seen.watcher.watch_files(tmp_path, [".openclaw"], lambda: told.append(1))
-        await seen.until(lambda: bool(told))
+        await until_async(lambda: bool(told))
         told.clear()
         (tmp_path / ".openclaw").mkdir()
-        await seen.until(lambda: bool(told))
+        await until_async(lambda: bool(told))
 
     watching(story)
 
@@ -456,14 +458,14 @@ def test_other_names_take_the_place_of_the_former_ones(tmp_path: Path) -> None:
         seen.watcher.watch_files(tmp_path, ["old"], first)
         seen.watcher.watch_files(tmp_path, ["new"], first)
         seen.watcher.watch_files(tmp_path, ["end"], second)
-        await seen.until(lambda: "ada" in told and "end" in told)
+        await until_async(lambda: "ada" in told and "end" in told)
         told.clear()
         (tmp_path / "old").write_text("")
         (tmp_path / "end").write_text("")
-        await seen.until(lambda: "end" in told)
+        await until_async(lambda: "end" in told)
         assert "ada" not in told
         (tmp_path / "new").write_text("")
-        await seen.until(lambda: "ada" in told)
+        await until_async(lambda: "ada" in told)
 
     watching(story)
 

@@ -6,8 +6,7 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +17,9 @@ from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
 from support import preloaded
 from support.daemon import work_program
+from support.patience import patience
 from support.preloaded import script
+from support.waiting import until
 
 Process = subprocess.Popen[bytes]
 
@@ -57,22 +58,15 @@ def say(process: Process, message: ToWorker) -> None:
 
 def held(process: Process, folder: Path, *, stubborn: bool = False) -> Path:
     """Have a worker hold on to a job; the file that lets it go."""
-    began, until = folder / "began", folder / "until"
-    say(process, Job(1, "hold", None, {"began": str(began), "until": str(until), "stubborn": stubborn}))
-    wait(began.exists)
-    return until
-
-
-def wait(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
+    began, released = folder / "began", folder / "until"
+    say(process, Job(1, "hold", None, {"began": str(began), "until": str(released), "stubborn": stubborn}))
+    until(began.exists)
+    return released
 
 
 def gone(process: Process) -> int:
     """How it ended, which must be soon."""
-    return process.wait(30)
+    return process.wait(patience())
 
 
 def test_a_worker_without_work_ends_with_its_daemon() -> None:
@@ -84,13 +78,13 @@ def test_a_worker_without_work_ends_with_its_daemon() -> None:
 
 def test_a_capture_is_seen_through_when_its_daemon_is_gone_and_nobody_hears_of_it(tmp_path: Path) -> None:
     with worker("--seen-through", "hold", "--end-within", "0.05") as process:
-        until = held(process, tmp_path)
+        released = held(process, tmp_path)
         assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
         process.stdout.close()
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.3)  # longer than other work is given
-        until.touch()
+        released.touch()
         assert gone(process) == 0
 
 
@@ -126,9 +120,9 @@ def test_work_that_has_no_safe_point_does_not_outlive_its_daemon_for_long(tmp_pa
 @posix
 def test_a_worker_that_the_system_ends_sees_its_capture_through(tmp_path: Path) -> None:
     with worker("--seen-through", "hold") as process:
-        until = held(process, tmp_path)
+        released = held(process, tmp_path)
         process.send_signal(signal.SIGTERM)
-        until.touch()
+        released.touch()
         assert isinstance(heard(process), Result)
         assert gone(process) == 0
 
@@ -136,17 +130,17 @@ def test_a_worker_that_the_system_ends_sees_its_capture_through(tmp_path: Path) 
 @posix
 def test_ctrl_c_at_a_daemon_in_a_terminal_ends_no_capture(tmp_path: Path) -> None:
     with worker("--seen-through", "hold") as process:
-        until = held(process, tmp_path)
+        released = held(process, tmp_path)
         process.send_signal(signal.SIGINT)
-        until.touch()
+        released.touch()
         assert isinstance(heard(process), Result)
 
 
 def test_a_cancellation_of_other_work_ends_nothing(tmp_path: Path) -> None:
     with worker() as process:
-        until = held(process, tmp_path)
+        released = held(process, tmp_path)
         say(process, Cancel(7))
-        until.touch()
+        released.touch()
         assert isinstance(heard(process), Result)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from lifeboat_daemon.work.places import Places
+from support.patience import patience
 
 
 class Yard:
@@ -38,7 +39,7 @@ async def settle() -> None:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10))
+    asyncio.run(asyncio.wait_for(story, patience()))
 
 
 def test_one_place_is_kept_for_short_work() -> None:

@@ -15,7 +15,9 @@ from lifeboat_daemon.work import limits, messages, pool, process
 from lifeboat_daemon.work.messages import Ready
 from lifeboat_daemon.work.process import WorkerProcess
 from support.daemon import offices, work_program
-from support.daemon.offices import Office, seen
+from support.daemon.offices import Office
+from support.patience import patience
+from support.waiting import until_async
 
 JsonObject = dict[str, Any]
 
@@ -62,7 +64,7 @@ class Held:
         self._began = folder / "began"
 
     async def has_begun(self) -> None:
-        await seen(lambda: self._began.exists() or self.task.done())
+        await until_async(lambda: self._began.exists() or self.task.done())
         assert not self.task.done(), self.task.exception()
 
     @property
@@ -83,7 +85,7 @@ def test_a_worker_that_was_started_in_advance_does_the_next_job(monkeypatch: pyt
         async def story() -> JsonObject:
             office.workers.warm()
             office.workers.warm()
-            await seen(lambda: len(office.workers.pids) == 1)
+            await until_async(lambda: len(office.workers.pids) == 1)
             office.workers.warm()
             found: JsonObject = await office.work("echo")
             return found
@@ -96,7 +98,7 @@ def test_a_worker_that_was_started_in_advance_does_the_next_job(monkeypatch: pyt
 def test_a_worker_without_work_ends_after_a_while() -> None:
     with offices.office(linger=0.05) as office:
         office.do("echo")
-        office.run(seen(lambda: not office.workers.pids))
+        office.run(until_async(lambda: not office.workers.pids))
         kind, fields = office.events[-1]
         assert kind == "worker.ended" and fields["how"] == "ended with status 0" and fields["jobs"] == 1
 
@@ -229,7 +231,7 @@ def test_work_without_a_limit_that_takes_long_is_told_of(tmp_path: Path, monkeyp
 
         async def story() -> None:
             held = Held(tmp_path / "1", office, ADA)
-            await seen(lambda: any(kind == "worker.slow" for kind, _ in office.events))
+            await until_async(lambda: any(kind == "worker.slow" for kind, _ in office.events))
             held.let_go()
             await held.task
 
@@ -261,7 +263,7 @@ def test_a_service_that_stops_lets_a_capture_end(tmp_path: Path) -> None:
         async def story() -> None:
             held = Held(tmp_path / "1", office, ADA, full=True)
             await held.has_begun()
-            stopping = asyncio.ensure_future(office.workers.stop(20))
+            stopping = asyncio.ensure_future(office.workers.stop(patience()))
             with pytest.raises(Cancelled):
                 await office.work("echo")
             held.let_go()
@@ -279,7 +281,7 @@ def test_a_service_that_stops_ends_other_work_at_its_next_safe_point(tmp_path: P
             held = Held(tmp_path / "1", office, ADA)
             waiting = Held(tmp_path / "2", office, BOB)
             await held.has_begun()
-            await office.workers.stop(20)
+            await office.workers.stop(patience())
             for each in (held, waiting):
                 with pytest.raises(Cancelled):
                     await each.task
@@ -311,7 +313,7 @@ def test_whoever_is_no_longer_waited_for_ends_by_itself(tmp_path: Path) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await held.task
             assert not office.workers.busy
-            await seen(lambda: not office.workers.pids)
+            await until_async(lambda: not office.workers.pids)
 
         office.run(story())
 

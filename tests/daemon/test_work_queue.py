@@ -15,6 +15,7 @@ from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.places import Places
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
+from support.patience import patience
 
 JsonObject = dict[str, Any]
 
@@ -74,7 +75,7 @@ def told(story: Callable[[Queue, Hands], Coroutine[Any, Any, None]]) -> None:
         hands = Hands()
         await story(Queue(cast("Workers", hands)), hands)
 
-    asyncio.run(asyncio.wait_for(whole(), 10))
+    asyncio.run(asyncio.wait_for(whole(), patience()))
 
 
 def test_two_agents_are_worked_on_at_the_same_time_and_one_agent_never_twice() -> None:

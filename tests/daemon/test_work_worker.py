@@ -15,7 +15,8 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, HomeError, UnexpectedError, WorkerFailed
 from support.daemon import offices
-from support.daemon.offices import Office, seen
+from support.daemon.offices import Office
+from support.waiting import until_async
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +108,7 @@ def test_work_that_was_cancelled_ends_at_its_next_safe_point(office: Office, tmp
     async def story() -> None:
         held = office.work("hold", agent, long=True, began=str(began), until=str(tmp_path / "never"))
         work = asyncio.ensure_future(held)
-        await seen(began.exists)
+        await until_async(began.exists)
         assert office.workers.busy
         assert office.workers.cancel(agent) == 1
         with pytest.raises(Cancelled):

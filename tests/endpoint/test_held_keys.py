@@ -27,6 +27,8 @@ from support.endpoint.sealed import (
     key_file,
     opened_keys,
 )
+from support.patience import patience
+from support.waiting import until
 
 KEY = bytes(range(32))
 ID, OTHER_ID = "0123456789ab", "ba9876543210"
@@ -46,7 +48,7 @@ class Source:
 
     def ask(self, key_id: str) -> Given:
         self.asked.append(key_id)
-        self.slow.wait(30)
+        self.slow.wait(patience())
         with let_go_when_refused(self._spec):
             if self.refuses is not None:
                 raise self.refuses
@@ -121,8 +123,7 @@ def test_who_waits_for_another_threads_question_waits_a_limited_time(
     source.slow.clear()
     with ThreadPoolExecutor(1) as pool:
         asking = pool.submit(source.held.of, ID, AGENT)
-        while not source.asked:
-            time.sleep(0.01)
+        until(lambda: source.asked, "the question")
         with pytest.raises(KeySourceAway):
             source.held.of(ID, OTHER_AGENT)
         source.slow.set()
@@ -234,13 +235,13 @@ def test_others_change_keys_while_a_source_far_away_is_asked(tmp_path: Path, tra
     def slowly(handler: Any) -> None:
         if not began.is_set():
             began.set()
-            go_on.wait(5)
+            go_on.wait(patience())
         answer(handler)
 
     transit.server.replies = [slowly]
     with ThreadPoolExecutor(1) as pool:
         rotating = pool.submit(keys.rotate)
-        assert began.wait(5)
+        assert began.wait(patience())
         other = opened_keys(tmp_path)
         made = other.sealer(OTHER_AGENT).key_id
         go_on.set()

@@ -19,6 +19,7 @@ from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault import vault as vaults
 from support.endpoint import kept_home
 from support.killing import killed_at
+from support.patience import patience
 
 STEPS = {**KNOWN, VERSION: ["alter table decision add column note text", "create table harbour(name text)"]}
 MIGRATING = (Step.MIGRATE_COPYING, Step.MIGRATE_COPIED, Step.MIGRATE_DONE, Step.MIGRATE_NOTED)
@@ -91,6 +92,6 @@ def test_of_several_that_open_it_at_once_one_brings_it_up(folder: Path) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(patience())
     assert failures == []
     assert schema_of(folder / "vault.db.schema-1") == 1

@@ -17,6 +17,7 @@ from support.interchange import aimem_bundles as made
 from support.interchange.aimem_states import apply, counts, exported, planned, records_of, taken
 from support.interchange.brain_servers import BrainServer
 from support.interchange.brain_servers import brain as brain  # a fixture
+from support.patience import patience
 
 _HERE = Path(__file__).parent
 
@@ -107,7 +108,9 @@ def collected() -> frozenset[str]:
     """All tests of the format that would run, as `FILE::NAME`."""
     files = sorted(map(str, _HERE.glob("test_aimem_*.py")))
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-p", "no:cacheprovider", *files]
-    found = subprocess.run(command, cwd=_HERE.parents[1], capture_output=True, text=True, timeout=240, check=False)
+    found = subprocess.run(
+        command, cwd=_HERE.parents[1], capture_output=True, text=True, timeout=patience(240), check=False
+    )
     assert found.returncode == 0, found.stdout[-2000:] + found.stderr[-2000:]
     told = re.findall(r"test_aimem_(\w+)\.py::(test_\w+)", found.stdout)
     return frozenset(f"{file}::{name}" for file, name in told)

@@ -31,6 +31,7 @@ from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
 from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
 from support.interchange.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
+from support.patience import patience
 
 __all__ = ["brain", "served"]
 
@@ -299,7 +300,7 @@ def _paused_export(endpoint: RunningEndpoint, meanwhile: Callable[[], None]) -> 
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     with connection:
-        connection.settimeout(60)
+        connection.settimeout(patience())
         connection.connect((address.host, address.port))
         connection.sendall(request.encode())
         data = connection.recv(2000)

@@ -35,6 +35,7 @@ from support.interchange.aimem_bundles import (
     urn,
 )
 from support.interchange.brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
+from support.patience import patience
 
 __all__ = ["brain", "served"]
 
@@ -408,19 +409,19 @@ def test_an_export_that_takes_long_keeps_no_agent_waiting(brain: BrainServer, mo
 
     def slowly(*given: Any) -> Any:
         begun.set()
-        assert may_end.wait(30)
+        assert may_end.wait(patience())
         return produce(*given)
 
     monkeypatch.setattr(producing, "produce", slowly)
     exporting = threading.Thread(target=lambda: answers.append(brain.fetch().status_code))
     exporting.start()
     try:
-        assert begun.wait(30)
+        assert begun.wait(patience())
         for _ in range(brain.served.server.settings.pace.lanes):
             assert brain.head(agent)["sequence"] == 0
     finally:
         may_end.set()
-        exporting.join(30)
+        exporting.join(patience())
     assert answers == [200]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,8 @@ from support.interchange.aionforge_instances import (
     texts_of,
 )
 from support.paths import TESTS
+from support.patience import patience
+from support.waiting import until
 
 JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
@@ -178,12 +179,10 @@ def test_an_instance_that_does_not_answer_is_left_after_a_while(
     tmp_path: Path, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seeded(tmp_path / "store.json")
-    began = time.monotonic()
     with running(tmp_path / "store.json", "head", transport, "slow:search:1") as found, pytest.raises(InstanceFailed):
-        connection = client.Connection(_parsed(found.address), Limits(connect=5, call=0.5))
+        connection = client.Connection(_parsed(found.address), Limits(connect=patience(), call=0.5))
         with connection:
             connection.call("search", {"query": "x"})
-    assert time.monotonic() - began < 30
 
 
 def test_nobody_listens(tmp_path: Path) -> None:
@@ -421,11 +420,9 @@ def test_an_import_that_is_killed_goes_on_without_sending_anything_twice(tmp_pat
     with running(tmp_path / "store.json", "head", "http", "slow:batch_capture:3") as found:
         command = [sys.executable, aionforge_import_program.__file__, found.address, str(notes), "200"]
         importing = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(TESTS)})
-        until = time.monotonic() + 60
-        while found.store().calls["batch_capture"] < 3 and time.monotonic() < until:
-            time.sleep(0.05)
+        until(lambda: found.store().calls["batch_capture"] >= 3, "the third batch")
         importing.kill()
-        importing.wait(20)
+        importing.wait(patience())
         held = found.store()
     assert len(held.nodes) == 192, "the third batch is done, and nobody was told"
     kept = aionforge_import_program.Kept(notes)

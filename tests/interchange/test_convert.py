@@ -33,6 +33,7 @@ from lifeboat_daemon.exchange.instance_notes import notes_of
 from support.daemon.cli_client import run
 from support.daemon.protected import Protected
 from support.interchange.plain_format import PlainFormat, PlainInstance, plain_formats
+from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("plain_formats")
 __all__ = ["plain_formats"]
@@ -444,7 +445,7 @@ def test_two_conversions_with_one_instance_wait_for_each_other(context: Context)
         "with notes_of(Context.open(), 'plain', 'plain://x'): pass\n"
     )
     with notes_of(context, "plain", "plain://x"):
-        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=patience(), check=False)
     assert Busy.__name__ in ended.stderr.decode()
 
 

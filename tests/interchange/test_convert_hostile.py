@@ -21,6 +21,7 @@ from lifeboat_daemon.exchange.conversion_source import Source
 from lifeboat_daemon.exchange.converting import Order, convert
 from support.failing_files import WRITES, FailingFiles
 from support.interchange import aicf_files
+from support.patience import patience
 
 
 @pytest.fixture
@@ -109,7 +110,7 @@ def test_a_conversion_that_is_cut_off_leaves_no_target(tmp_path: Path, source: P
     target = tmp_path / "out.aicf"
     words = ["alf", "convert", str(source), "--to", "aicf", "-o", str(target), "--yes"]
     command = [sys.executable, "-c", _PROGRAM.format(signal=name), *words]
-    ended = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, timeout=patience(), check=False)
     assert ended.returncode == (-signal.SIGKILL if name == "SIGKILL" else 130), ended.stderr
     assert not target.exists()
     assert b"Traceback" not in ended.stderr

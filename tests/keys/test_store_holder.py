@@ -14,8 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,8 @@ from lifeboat_keys.user_key import UserKey
 from support import preloaded
 from support.daemon.cli_client import run
 from support.patience import patience
+from support.short_folders import short_folder
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(os.name == "nt", reason="Windows has no sockets that only their user can reach"),
@@ -36,15 +37,13 @@ pytestmark = [
 ]
 
 PHRASE = "a long walk by the sea"
-_SECONDS = 60.0
 
 
 @pytest.fixture
 def runtime() -> Iterator[Path]:
     """A runtime folder with a short name: a socket's path has a limit."""
-    folder = Path(tempfile.mkdtemp(prefix="run-"))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+    with short_folder() as folder:
+        yield folder
 
 
 @pytest.fixture
@@ -60,15 +59,6 @@ def keys(tmp_path: Path, around: Surroundings, lightest_wrapping: None) -> Itera
     made = HomeKeys(tmp_path / "keys", around=around)
     yield made
     made.lock()
-
-
-def _waited(is_so: Callable[[], bool]) -> bool:
-    end = time.monotonic() + _SECONDS
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def _process(path: Path) -> int:
@@ -104,14 +94,14 @@ def test_a_wrong_passphrase_holds_nothing(keys: HomeKeys, around: Surroundings) 
 
 def test_it_ends_at_its_time(keys: HomeKeys, around: Surroundings) -> None:
     keys.unlock(PHRASE, 0.5)
-    assert _waited(lambda: not holder.socket_path(around).parent.exists())
+    until(lambda: not holder.socket_path(around).parent.exists())
     assert keys.status().state is KeyState.NEEDS_KEY
 
 
 def test_it_ends_with_its_home(keys: HomeKeys, around: Surroundings, tmp_path: Path) -> None:
     keys.unlock(PHRASE, 3600)
     shutil.rmtree(tmp_path / "keys")
-    assert _waited(lambda: not holder.socket_path(around).exists())
+    until(lambda: not holder.socket_path(around).exists())
 
 
 def test_it_ends_when_its_socket_is_gone(keys: HomeKeys, around: Surroundings) -> None:
@@ -121,7 +111,7 @@ def test_it_ends_when_its_socket_is_gone(keys: HomeKeys, around: Surroundings) -
         pytest.skip("which process it is, is known on Linux")
     process = _process(path)
     path.unlink()
-    assert _waited(lambda: not Path(f"/proc/{process}").exists())
+    until(lambda: not Path(f"/proc/{process}").exists())
 
 
 def test_only_the_user_can_reach_it(keys: HomeKeys, around: Surroundings) -> None:
@@ -157,7 +147,7 @@ def test_it_takes_its_socket_along_when_the_session_ends(
     if sys.platform != "linux":
         pytest.skip("which process it is, is known on Linux")
     os.kill(_process(path), number)
-    assert _waited(lambda: not path.parent.exists())
+    until(lambda: not path.parent.exists())
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")
@@ -183,7 +173,7 @@ with socket.socket(socket.AF_UNIX) as connection:
 """
     request = json.dumps({"do": "key", "key_id": held.key.key_id}) + "\n"
     command = [sys.executable, "-c", program, str(path), request]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=patience(), check=False)
     assert ended.stdout == "0\n", ended.stderr
     path.parent.chmod(0o700)
     assert keys.user_key().key_id == held.key.key_id

@@ -32,6 +32,10 @@ from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support.daemon.protected import Protected
 from support.keys.keyring_fakes import ANOTHER, program
+from support.patience import patience
+from support.short_folders import short
+
+__all__ = ["short"]
 
 HOME_ID = "01900000-0000-7000-8000-0000000000aa"
 FAULTS: dict[str, type[KeysError]] = {
@@ -60,8 +64,7 @@ class Keyring:
 
     def becomes(self, behaviour: str) -> None:
         self._patch.setattr(keyring, "PROGRAM", program(behaviour, self.items))
-        if behaviour == "slow":
-            self._patch.setattr(keyring, "SECONDS", 1.0)
+        self._patch.setattr(keyring, "SECONDS", 1.0 if behaviour == "slow" else patience())
 
     def held(self) -> dict[str, str]:
         found: dict[str, str] = json.loads(self.items.read_text()) if self.items.exists() else {}
@@ -181,7 +184,9 @@ def test_no_variable_and_no_file_chooses_a_backend(tmp_path: Path, named: str) -
         "PYTHON_KEYRING_BACKEND": named,
     }
     request = json.dumps({"do": "keep", "service": "s", "user": "u", "secret": "x"}).encode()
-    ended = subprocess.run(keyring.PROGRAM, input=request, env=environment, capture_output=True, timeout=60, check=True)
+    ended = subprocess.run(
+        keyring.PROGRAM, input=request, env=environment, capture_output=True, timeout=patience(), check=True
+    )
     assert json.loads(ended.stdout) == {"error": "away", "detail": "NoBackend"}
 
 
@@ -189,7 +194,13 @@ def test_a_package_in_the_working_folder_is_not_taken_for_the_keyring(tmp_path: 
     (tmp_path / "keyring.py").write_text("raise SystemExit(7)")
     (tmp_path / "lifeboat_keys.py").write_text("raise SystemExit(7)")
     ended = subprocess.run(
-        keyring.PROGRAM, input=b'{"do": "read"}', cwd=tmp_path, env={}, capture_output=True, timeout=60, check=False
+        keyring.PROGRAM,
+        input=b'{"do": "read"}',
+        cwd=tmp_path,
+        env={},
+        capture_output=True,
+        timeout=patience(),
+        check=False,
     )
     assert ended.returncode == 0 and b"NoBackend" in ended.stdout
 
@@ -218,19 +229,21 @@ def test_only_known_classes_are_backends() -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no session bus")
-def test_the_bus_is_found_where_a_service_was_not_told_of_it(tmp_path: Path) -> None:
-    around = Surroundings(HOME_ID, {"XDG_RUNTIME_DIR": str(tmp_path), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
+def test_the_bus_is_found_where_a_service_was_not_told_of_it(short: Path) -> None:
+    around = Surroundings(HOME_ID, {"XDG_RUNTIME_DIR": str(short), "LIFEBOAT_PASSPHRASE": "x", "TOKEN": "x"})
     assert "DBUS_SESSION_BUS_ADDRESS" not in session_environment(around)
     with socket.socket(socket.AF_UNIX) as bus:
-        bus.bind(str(tmp_path / "bus"))
+        bus.bind(str(short / "bus"))
         chosen = session_environment(around)
-    assert chosen["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={tmp_path / 'bus'}"
+    assert chosen["DBUS_SESSION_BUS_ADDRESS"] == f"unix:path={short / 'bus'}"
     assert chosen.keys() == {"DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"}
 
 
 def test_the_long_running_program_never_loads_the_keyring() -> None:
     program = "import lifeboat_daemon.cli.keys, lifeboat_daemon.context, sys; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=patience(), check=True
+    )
     assert not {"keyring", "secretstorage", "cryptography"} & set(loaded.stdout.split())
 
 

@@ -24,6 +24,7 @@ from support.keys.secret_service import (
     secret_service,
     secret_service_to_come,
 )
+from support.patience import patience
 
 __all__ = ["forked_keyring_process", "secret_service", "secret_service_to_come"]
 
@@ -39,7 +40,9 @@ def _around(service: SecretService, home_id: str = HOME_ID) -> Surroundings:
 def _python(program: str, service: SecretService, *arguments: str) -> str:
     """A program of somebody else on the same bus."""
     command = [sys.executable, "-c", program, *arguments]
-    ended = subprocess.run(command, env=service.environment, capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(
+        command, env=service.environment, capture_output=True, text=True, timeout=patience(), check=True
+    )
     return ended.stdout.strip()
 
 

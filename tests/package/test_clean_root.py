@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from facts import version
 from support.adapters import openclaw_workspaces
 from support.package.clean_root import Root
+from support.waiting import until
 
 from .conftest import PREVIOUS, Built
 
 _WORKSPACE = ".openclaw/workspace"
-_PATIENCE = 180.0
 
 
 def _json(root: Root, command: str) -> Any:
     return json.loads(root.user(f"lifeboat {command} --json").stdout)
-
-
-def _until(what: str, holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + _PATIENCE
-    while not holds():
-        assert time.monotonic() < end, f"not within {_PATIENCE:.0f} s: {what}"
-        time.sleep(0.5)
 
 
 def _protect(root: Root) -> None:
@@ -50,7 +41,7 @@ def _changed_and_captured(root: Root, text: str) -> None:
     """A change made by the user is captured by the daemon, unasked."""
     before = _head(root)
     _note(root, text)
-    _until(f"captured: {text}", lambda: _head(root) > before)
+    until(lambda: _head(root) > before, f"the capture of {text}", seconds=180)
 
 
 def _daemon(root: Root) -> Any:
@@ -120,7 +111,7 @@ def test_an_upgrade_keeps_everything_and_a_running_daemon_becomes_the_new_releas
     number = version(current.tree)
     assert root.user("lifeboat --version").stdout.split()[-1] == number
     _changed_and_captured(root, "- Under the new release.")
-    _until("the daemon is of the new release", lambda: bool(_daemon(root)["version"] == number))
+    until(lambda: _daemon(root)["version"] == number, "the daemon of the new release", seconds=180)
     assert _daemon(root)["running"]
     _changed_and_captured(root, "- By a daemon of the new release.")
     assert _json(root, "config list")["settings"] == settings

@@ -15,8 +15,6 @@ from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw
 
-pytestmark = pytest.mark.timeout(300)
-
 REMEMBERED = "The spare key of the boathouse hangs behind the barometer."
 
 

@@ -7,8 +7,7 @@ import contextlib
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,13 @@ from typing import Any
 import pytest
 
 from support.daemon.cli_client import run
+from support.patience import patience
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw, inside
-
-pytestmark = pytest.mark.timeout(300)
+from support.waiting import until
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 PORT = 18789
-WITHIN = 60.0
-"""Seconds for what happens in the background."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +46,6 @@ class Gateway:
     @property
     def hook(self) -> Path:
         return self.openclaw.home / ".openclaw" / "hooks" / "lifeboat"
-
-
-def wait_for(condition: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + WITHIN
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.2)
 
 
 def configure(openclaw: OpenClaw, version: str) -> Any:
@@ -91,11 +81,11 @@ def serving(openclaw: OpenClaw, path: str, log: Path) -> Iterator[None]:
         try:
             probe = f"import socket; socket.create_connection(('127.0.0.1', {PORT}), 1)"
             command = [*inside(openclaw.namespace), sys.executable, "-c", probe]
-            wait_for(lambda: subprocess.run(command, capture_output=True).returncode == 0, log.read_text())
+            until(lambda: subprocess.run(command, capture_output=True).returncode == 0, log.read_text)
             yield
         finally:
             gateway.terminate()
-            gateway.wait(timeout=60)
+            gateway.wait(timeout=patience())
 
 
 @pytest.fixture(params=[real_openclaw.VERSION, real_openclaw.FEBRUARY])
@@ -126,9 +116,9 @@ def test_a_session_that_ends_is_captured(gateway: Gateway) -> None:
     asked = gateway.asked_for()
     (gateway.openclaw.workspace / "MEMORY.md").write_text("# Memory\n\n- The ferry leaves at noon.\n")
     gateway.ask("/new")
-    wait_for(lambda: run("search", "Juniper", "ferry")["hits"], gateway.log.read_text())
+    until(lambda: run("search", "Juniper", "ferry")["hits"], gateway.log.read_text)
     if gateway.served:
-        wait_for(lambda: gateway.asked_for() > asked, "the service was not asked for a capture")
+        until(lambda: gateway.asked_for() > asked, "the service was not asked for a capture")
     assert [one["level"] for one in run("doctor")["findings"] if one["check"] == "session_hook"] == ["ok"]
 
 

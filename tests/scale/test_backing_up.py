@@ -24,6 +24,7 @@ from support import postgres_server
 from support.daemon.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint
 from support.endpoint.keeping import AGENT
+from support.patience import patience
 from support.scale.moving_endpoints import Places, places, with_agents
 
 __all__ = ["places"]
@@ -79,7 +80,9 @@ class Kept:
     def _run(self, program: str, *arguments: str) -> None:
         found = postgres_server.programs()
         assert found is not None
-        done = subprocess.run([str(found / program), *arguments], capture_output=True, timeout=120, check=False)
+        done = subprocess.run(
+            [str(found / program), *arguments], capture_output=True, timeout=patience(120), check=False
+        )
         assert done.returncode == 0, done.stderr.decode()
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from lifeboat_endpoint.work.opening import queue_of
 from support.daemon.invariants import an_outcome_is_honest
-from support.scale.pushers import BACK, pushing
-from support.scale.shared_endpoint import Joined, SharedEndpoint, together, until
+from support.scale.pushers import pushing
+from support.scale.shared_endpoint import Joined, SharedEndpoint, together
 from support.scale.shared_lives import a_tenant_is_whole, living
+from support.waiting import until
 
 
 def test_a_database_that_crashes_again_and_again_loses_nothing(shared: SharedEndpoint, tmp_path: Path) -> None:
@@ -42,18 +43,16 @@ def test_a_database_that_is_away_is_told_as_something_to_wait_for(shared: Shared
     try:
         for server in shared.servers:
             with tenant.client(url=server.url) as client:
-                begun = time.monotonic()
                 answer = client.get("/agents")
                 assert (answer.status_code, answer.json()["code"]) == (503, "remote_busy"), answer.text
                 assert "Retry-After" in answer.headers
                 assert client.get("/health/ready").status_code == 503
                 assert client.get("/health/live").status_code == 200
-                assert time.monotonic() - begun < 2 * BACK
     finally:
         shared.database.start()
     for server in shared.servers:
         with tenant.client(url=server.url) as client:
-            until("it is back", lambda client=client: client.get("/agents").status_code == 200, BACK)  # type: ignore[misc]
+            until(lambda client=client: client.get("/agents").status_code == 200, "it is back")  # type: ignore[misc]
 
 
 def test_work_is_asked_for_over_a_connection_that_is_there(shared: SharedEndpoint, tenant: Joined) -> None:

@@ -22,8 +22,9 @@ from lifeboat_endpoint.preparing import prepare
 from support.daemon.invariants import every_kept_sequence_has_its_digest
 from support.daemon.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.patience import patience
 from support.scale.moving_endpoints import Moving, Places, command, places
-from support.scale.shared_endpoint import until
+from support.waiting import until
 
 __all__ = ["places"]
 
@@ -98,13 +99,13 @@ def busy(served: Served) -> Iterator[Busy]:
     finally:
         over.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(patience())
             assert not thread.is_alive()
 
 
 def seen(found: Busy, read: list[int]) -> None:
     """What was answered before the old endpoint serves nobody any more, a refused push among it."""
-    until("a push is refused", lambda: "is being moved" in str(found.pushed[-1]))
+    until(lambda: "is being moved" in str(found.pushed[-1]), "a push is refused")
     read.extend(found.read)
 
 
@@ -128,10 +129,10 @@ def slowly(then: Callable[[], None] = lambda: None) -> Iterator[None]:
 def test_reads_go_on_pushes_wait_and_nothing_that_was_acknowledged_is_missing(served: Served) -> None:
     read: list[int] = []
     with busy(served) as found:
-        until("both are at it", lambda: len(found.pushed) > 1 and len(found.read) > 10)
+        until(lambda: len(found.pushed) > 1 and len(found.read) > 10, "both are at it")
         with slowly(lambda: seen(found, read)):
             served.moving.move()
-        until("nobody is served", lambda: 503 in found.read and "was moved" in str(found.pushed[-1]))
+        until(lambda: 503 in found.read and "was moved" in str(found.pushed[-1]), "nobody is served")
     assert set(read) == {200}, "until it is over every read is answered"
     assert set(found.read) == {200, 503}, "and then whoever asks is told to come back"
     states = [outcome.state for outcome in found.pushed]

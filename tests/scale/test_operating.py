@@ -16,7 +16,9 @@ from lifeboat_endpoint.tenancy import audit_file
 from lifeboat_keys.user_key import UserKey
 from support.daemon.cli_client import run
 from support.endpoint.endpoint_purges import machine_in
-from support.scale.shared_endpoint import PATIENCE, Joined, SharedEndpoint, until
+from support.patience import patience
+from support.scale.shared_endpoint import Joined, SharedEndpoint
+from support.waiting import until
 
 _ADDED = '"kind":"agent.add"'
 
@@ -24,7 +26,7 @@ _ADDED = '"kind":"agent.add"'
 def from_address(address: str, url: str) -> httpx.Client:
     """Comes from an address of its own of this machine, so that no other test has used up its limit."""
     transport = httpx.HTTPTransport(local_address=address)
-    return httpx.Client(base_url=url, transport=transport, timeout=PATIENCE)
+    return httpx.Client(base_url=url, transport=transport, timeout=patience())
 
 
 def test_two_servers_have_one_limit(shared: SharedEndpoint) -> None:
@@ -87,19 +89,17 @@ def test_a_quota_is_overrun_by_a_bundle_of_each_server_at_most(shared: SharedEnd
 
 
 def test_a_probe_is_told_that_the_database_is_gone_and_that_it_is_back(shared: SharedEndpoint) -> None:
-    with httpx.Client(base_url=shared.servers[0].url, timeout=PATIENCE) as client:
+    with httpx.Client(base_url=shared.servers[0].url, timeout=patience()) as client:
         assert client.get("/readyz").status_code == 200
         shared.database.stop()
         try:
-            until("not ready", lambda: client.get("/readyz").status_code == 503)
-            begun = time.monotonic()
+            until(lambda: client.get("/readyz").status_code == 503, "not ready")
             detail = client.get("/readyz").json()["detail"]
-            assert time.monotonic() - begun < 10
             assert detail.startswith("not ready: database") and "objects" not in detail
             assert client.get("/livez").status_code == 200
         finally:
             shared.database.start()
-        until("ready", lambda: client.get("/readyz").status_code == 200)
+        until(lambda: client.get("/readyz").status_code == 200, "ready")
     shared.balancer.look()
 
 
@@ -136,7 +136,7 @@ def test_the_audit_of_two_servers_is_one_export(shared: SharedEndpoint, tenant: 
         run("endpoint", "audit", "--export", file, "--data", data)
         return file.read_text().count(_ADDED) >= before + 2
 
-    until("what both servers gathered is written", both_are_there)
+    until(both_are_there, "what both servers gathered is written")
     found = audit_file.checked(file)
     assert found.problems == []
     only = run("endpoint", "audit", "--export", tmp_path / "one.jsonl", "--tenant", tenant.tenant.name, "--data", data)

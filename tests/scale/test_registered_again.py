@@ -19,6 +19,7 @@ from lifeboat_endpoint.service.vaults import Vaults
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.store.protocols import Parameters
 from support.endpoint.endpoint_purges import machine_in, pushed
+from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 ROW = "select object, written_at from lifeboat_control.key_document where tenant = $$%s$$"
@@ -99,7 +100,7 @@ def test_a_thread_that_reads_the_keys_neither_waits_for_nor_disturbs_the_one_tha
         changed = execute(rows, statement, parameters)
         if statement == REPLACE_DOCUMENT:
             with ThreadPoolExecutor(1) as threads:
-                seen.append(threads.submit(keys.ids).result(30))
+                seen.append(threads.submit(keys.ids).result(patience()))
         return changed
 
     monkeypatch.setattr(PostgresStore, "execute", executed)

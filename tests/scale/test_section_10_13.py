@@ -18,8 +18,10 @@ from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.remote.checks.trial import Machine
 from spec.test_section_10_13 import opens_nothing
 from support.endpoint.endpoint_purges import machine_in, record_of, redaction_of
-from support.scale.shared_endpoint import Joined, Server, SharedEndpoint, new_folder, until
+from support.patience import patience
+from support.scale.shared_endpoint import Joined, Server, SharedEndpoint, new_folder
 from support.scale.shared_lives import a_tenant_is_whole, everything_kept
+from support.waiting import until
 
 CANARY = b"the canary of the harbour sings at noon"
 NOISE = os.urandom(300_000)
@@ -118,7 +120,7 @@ def test_after_a_rotation_everything_is_under_the_new_key_and_the_old_one_opens_
     keys = shared.endpoint.keys(tenant.tenant.id)
     old = keys.sealer(machine.agent_id)
     rotation.rotate(shared.endpoint, tenant.tenant)
-    until("the older key is destroyed", lambda: old.key_id not in keys.ids())
+    until(lambda: old.key_id not in keys.ids(), "the older key is destroyed")
     found = kept(shared, tenant, machine.agent_id)
     ids = {key_id_of(sealed) for _, sealed in found}
     assert len(ids) == 1 and old.key_id not in ids and opens_nothing(old, found)
@@ -149,7 +151,7 @@ def test_a_customer_who_takes_the_key_away_makes_all_reads_of_the_tenant_fail(
     machine, theirs = pushed(mine, tmp_path / "mine"), pushed(tenant, tmp_path / "theirs")
     before = [each.content for each in reads(shared, mine, machine)]
     source.rename(source.with_suffix(".away"))
-    until("reads fail", lambda: {each.status_code for each in reads(shared, mine, machine)} == {403})
+    until(lambda: {each.status_code for each in reads(shared, mine, machine)} == {403}, "reads fail")
     assert {each.json()["code"] for each in reads(shared, mine, machine)} == {"key_revoked"}
     with mine.client() as client:
         machine.capture()
@@ -157,7 +159,7 @@ def test_a_customer_who_takes_the_key_away_makes_all_reads_of_the_tenant_fail(
         assert (late.status_code, late.json()["code"]) == (403, "key_revoked")
     assert {each.status_code for each in reads(shared, tenant, theirs)} == {200}
     source.with_suffix(".away").rename(source)
-    until("reads work again", lambda: {each.status_code for each in reads(shared, mine, machine)} == {200})
+    until(lambda: {each.status_code for each in reads(shared, mine, machine)} == {200}, "reads work again")
     assert [each.content for each in reads(shared, mine, machine)] == before
 
 
@@ -188,7 +190,7 @@ def _spoken(server: Server, most: ssl.TLSVersion) -> str | None:
     context.maximum_version = most
     where = urlsplit(server.url)
     with (
-        socket.create_connection((where.hostname or "", where.port or 0), timeout=10) as plain,
+        socket.create_connection((where.hostname or "", where.port or 0), timeout=patience()) as plain,
         context.wrap_socket(plain) as speaking,
     ):
         return speaking.version()

@@ -16,8 +16,9 @@ from support.daemon.faulty_transport import impatient
 from support.daemon.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
 from support.daemon.replicated import Replicated, in_parts
 from support.endpoint.endpoint_purges import erasing, machine_in, record_of, redaction_of
-from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole
+from support.waiting import until
 
 PUSH = (
     Step.ENDPOINT_RECEIVED,
@@ -80,7 +81,7 @@ def _killed_by_a_push(ada: Replicated, shared: SharedEndpoint) -> bool:
     if outcome.state == "ok":
         return False
     assert (outcome.state, outcome.code) == ("waiting", "remote_unreachable"), outcome
-    until("a server ended", partial(fewer, shared, before))
+    until(partial(fewer, shared, before), "a server ended")
     return True
 
 
@@ -115,7 +116,7 @@ def test_a_purge_that_killed_both_servers_is_finished_when_it_is_sent_again(
             before = shared.running_servers()
             with pytest.raises(httpx.HTTPError):
                 client.post(f"{agent}/redactions", json=document)
-            until("a server ended", partial(fewer, shared, before))
+            until(partial(fewer, shared, before), "a server ended")
     shared.all_run()
     with tenant.client(tenant.owner) as client:
         answer = client.post(f"{agent}/redactions", json=document)

@@ -14,7 +14,8 @@ from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
-from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.scale.shared_endpoint import Joined, SharedEndpoint
+from support.waiting import until
 
 SEALED = """select o.body from lifeboat_vault.object o join lifeboat_vault.place p on p.number = o.place
     where o.body is not null and p.tenant = $$%s$$"""
@@ -94,5 +95,5 @@ def test_where_all_agents_share_a_key_a_worker_replaces_it_for_all(
     space.redact(machine.agent_id, redaction.to_json(), confirmed=True)
     asked = "update lifeboat_work.job set due_at = now() where tenant = $$%s$$ and kind = $$shred$$ returning kind"
     assert shared.database.run(asked % tenant.tenant.id, name="lifeboat") == [("shred",)]
-    until("the older keys are gone", lambda: not set(before) & set(keys.ids()))
-    until("all of it is whole", lambda: prove(shared.endpoint, [tenant.tenant]).ok)
+    until(lambda: not set(before) & set(keys.ids()), "the older keys are gone")
+    until(lambda: prove(shared.endpoint, [tenant.tenant]).ok, "all of it is whole")

@@ -20,9 +20,10 @@ from support.daemon.replicated import Replicated
 from support.endpoint.endpoint_purges import machine_in
 from support.postgres_server import PostgresServer, standby_of
 from support.scale import shared_endpoint
-from support.scale.pushers import BACK, pushing
-from support.scale.shared_endpoint import Database, SharedEndpoint, until
+from support.scale.pushers import pushing
+from support.scale.shared_endpoint import Database, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole
+from support.waiting import until
 
 WAITS = "alter system set synchronous_standby_names = 'standby'"
 SEQUENCES = "select count(*) from lifeboat_vault.sequence"
@@ -57,7 +58,7 @@ def paired(*, synchronous: bool) -> Iterator[Pair]:
         if synchronous:
             made.run(WAITS, "select pg_reload_conf()")
             state = "select sync_state from pg_stat_replication"
-            until("commits wait for the standby", lambda: made.run(state) == [("sync",)])
+            until(lambda: made.run(state) == [("sync",)], "commits wait for the standby")
         yield Pair(made.server, standby)
 
 
@@ -93,7 +94,7 @@ def _is_done(shared: SharedEndpoint, kind: str, tenant: str) -> bool:
 def _pushed(ada: Replicated, number: int) -> None:
     """Captured, and pushed until it is taken."""
     ada.capture(number)
-    until("it is taken", lambda: ada.machine.push().state == "ok", 2 * BACK)
+    until(lambda: ada.machine.push().state == "ok", "it is taken")
 
 
 def test_a_standby_that_commits_wait_for_has_every_push_when_it_takes_over(begin: Begin, tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_a_standby_that_commits_wait_for_has_every_push_when_it_takes_over(begin
     assert processes == _processes(shared), "nobody had to be started again"
     queue.add("sweep", tenant=tenant.tenant.id)
     for kind in ("verify", "sweep"):
-        until(f"{kind} is done", partial(_is_done, shared, kind, tenant.tenant.id), 2 * shared_endpoint.PATIENCE)
+        until(partial(_is_done, shared, kind, tenant.tenant.id), f"{kind} is done", seconds=120)
     for server in shared.servers:
         with tenant.client(url=server.url) as client:
             assert client.get("/agents").status_code == 200, "a token from before"
@@ -139,9 +140,9 @@ def test_while_the_standby_is_away_nothing_is_acknowledged_that_only_the_primary
         def is_taken() -> bool:
             return client.put(f"{path}/snapshot", content=body).status_code in (200, 201)
 
-        until("it is taken", is_taken, 2 * BACK)
+        until(is_taken, "it is taken")
         pair.fail_over()
-        until("it is served again", lambda: client.get(path).status_code == 200, 2 * BACK)
+        until(lambda: client.get(path).status_code == 200, "it is served again")
         assert pair.at_standby.run(SEQUENCES, name=shared_endpoint.DATABASE) == [(1,)]
     a_tenant_is_whole(shared, tenant.tenant)
 
@@ -164,7 +165,7 @@ def test_a_former_primary_that_comes_back_beside_the_promoted_one_gets_nothing(b
     for number in range(1, 5):
         _pushed(ada, number)
     queue_of(shared.endpoint).add("look_after", tenant=tenant.tenant.id)
-    until("work goes on", partial(_is_done, shared, "look_after", tenant.tenant.id), 2 * shared_endpoint.PATIENCE)
+    until(partial(_is_done, shared, "look_after", tenant.tenant.id), "work goes on", seconds=120)
     assert pair.at_first.run(SEQUENCES, name=shared_endpoint.DATABASE) == before
     assert pair.at_standby.run(SEQUENCES, name=shared_endpoint.DATABASE) == [(before[0][0] + 5,)]
     assert f"passed over: the database at {pair.server.folder}" in shared.servers[0].log
@@ -188,7 +189,7 @@ def test_where_the_standby_lacks_the_last_pushes_machines_say_so_and_bring_them(
     pair.standby.promote()
     for each in (ada, ben):
         each.capture(4)
-        until("somebody answers", partial(_says, each, "remote_forgot"), 2 * BACK)
+        until(partial(_says, each, "remote_forgot"), "somebody answers")
         adding.remove(each.machine.context, "home")
         each.machine.add_remote("home", tenant.url, token=tenant.token)
         each.straight["home"] = each.machine.remote()
@@ -201,7 +202,7 @@ def test_where_the_standby_lacks_the_last_pushes_machines_say_so_and_bring_them(
 
 def _catch_up(pair: Pair) -> None:
     lag = "select coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)), 1) from pg_stat_replication"
-    until("the standby has all of it", lambda: pair.at_first.run(lag)[0][0] <= 0)
+    until(lambda: pair.at_first.run(lag)[0][0] <= 0, "the standby has all of it")
 
 
 def _says(ada: Replicated, code: str) -> bool:

@@ -19,8 +19,10 @@ from lifeboat_endpoint.vault import Vault, take_over
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.endpoint.endpoint_purges import machine_in
-from support.scale.shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together, until
+from support.patience import patience
+from support.scale.shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together
 from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
+from support.waiting import until
 
 ROUNDS = 8
 
@@ -178,13 +180,13 @@ def test_a_server_that_begins_while_the_database_is_away_serves_when_it_is_back(
     shared.database.stop("immediate")
     try:
         Program.start(server)
-        with httpx.Client(base_url=server.url, timeout=10.0) as client:
-            until("it lives", lambda: lives(client))
+        with httpx.Client(base_url=server.url, timeout=patience()) as client:
+            until(lambda: lives(client), "it lives")
             assert client.get("/readyz").status_code == 503
     finally:
         shared.database.start()
     with tenant.client(url=server.url) as client:
-        until("it serves", lambda: client.get("/agents").status_code == 200)
+        until(lambda: client.get("/agents").status_code == 200, "it serves")
 
 
 def lives(client: httpx.Client) -> bool:
@@ -226,7 +228,7 @@ def test_nobody_notices_that_a_server_is_stopped_and_started_under_load(
     finally:
         over.set()
         for thread in threads:
-            thread.join(30)
+            thread.join(patience())
     print(f"{sum(count)} requests")
     assert wrong == []
     assert sum(count) > 50

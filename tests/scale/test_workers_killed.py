@@ -13,8 +13,9 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.remote.checks.trial import Machine
 from support.endpoint.endpoint_purges import machine_in
-from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
+from support.waiting import until
 
 STEPS = (
     Step.REENCRYPT_BODIES_WRITTEN,
@@ -66,12 +67,12 @@ def test_both_workers_killed_while_they_encrypt_anew(
     old = keys.current(machine.agent_id)
     rotation.rotate(shared.endpoint, tenant.tenant)
     for count in (2, 1):
-        until("a worker ended", partial(fewer, shared, count))
+        until(partial(fewer, shared, count), "a worker ended")
         assert read(tenant, machine) == before
         push(tenant, machine)
     shared.all_run()
     shared.database.run(LEASES_END, name="lifeboat")
-    until("the older key is destroyed", lambda: old not in keys.ids())
+    until(lambda: old not in keys.ids(), "the older key is destroyed")
     assert read(tenant, machine) == before
     push(tenant, machine)
     a_tenant_is_whole(shared, tenant.tenant)

@@ -17,7 +17,9 @@ from lifeboat_daemon.locks import agent_lock
 from support.daemon.cli_client import run
 from support.daemon.harbour import Harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.patience import patience
+from support.waiting import until
 
 Json = dict[str, Any]
 
@@ -135,7 +137,7 @@ def another_holds(ada: Harbour, purpose: str, monkeypatch: pytest.MonkeyPatch) -
     def hold() -> None:
         with agent_lock(ada.context, ada.agent.id, purpose):
             held.set()
-            enough.wait(20)
+            enough.wait(patience())
 
     def note(_: Output, text: object) -> None:
         said.append(str(text))
@@ -145,7 +147,7 @@ def another_holds(ada: Harbour, purpose: str, monkeypatch: pytest.MonkeyPatch) -
     thread = threading.Thread(target=hold)
     thread.start()
     try:
-        assert held.wait(20)
+        assert held.wait(patience())
         yield said
     finally:
         enough.set()

@@ -12,7 +12,8 @@ from lifeboat_keys.stores import surroundings
 from lifeboat_keys.stores.kinds import StoreKind
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, Keyring, until
+from support.daemon.serving import Daemon, Keyring
+from support.waiting import until
 
 
 class Kept:
@@ -23,7 +24,7 @@ class Kept:
         self.keyring.becomes("good")
         monkeypatch.setattr(surroundings, "is_temporary", lambda _: False)
         monkeypatch.setattr(keyring_store, "PROGRAM", keyring_store.PROGRAM)
-        monkeypatch.setattr(keyring_store, "SECONDS", keyring_store.SECONDS)
+        monkeypatch.setattr(keyring_store, "running", keyring_store.running)
         self.keyring.apply()
         self.ada: Harbour = harbour(folder)
         assert self.ada.context.keys().store is StoreKind.KEYRING

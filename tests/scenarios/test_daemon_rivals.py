@@ -16,7 +16,8 @@ from lifeboat_daemon import agents
 from lifeboat_daemon.service.single import holder
 from support.daemon.harbour import Harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.waiting import until
 
 
 @pytest.fixture

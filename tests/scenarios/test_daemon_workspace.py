@@ -16,7 +16,8 @@ from lifeboat_daemon.locks import agent_lock
 from support.daemon.commands import command
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, settled, until
+from support.daemon.serving import Daemon, serving, settled
+from support.waiting import until
 
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 

@@ -16,6 +16,7 @@ from support import tmux
 from support.adapters.openclaw_workspaces import make_workspace
 from support.daemon import cli_client
 from support.daemon.serving import serving
+from support.patience import factor
 from support.tmux import Terminal
 
 run = cli_client.run
@@ -23,8 +24,6 @@ CANARY = "the canary's passport is 4711-X"
 BEFORE = f"# Memory\n\n## Tea\n\nGreen tea in the morning.\n\n## Passport\n\nOf all things {CANARY}.\n"
 AFTER = "# Memory\n\n## Nothing\n\nAll was overwritten by accident.\n"
 LIFEBOAT = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
-
-pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_a_purge_from_the_search_to_the_proof(terminal: Terminal, workspace: Pat
     terminal.type(words[1])
     terminal.shows(words[1])
     terminal.press("Enter")  # on to the button, which is another step
-    time.sleep(1)
+    time.sleep(factor())
     terminal.press("Enter")
     shown = terminal.shows("0 hits", "The receipt holds")
     assert CANARY not in shown

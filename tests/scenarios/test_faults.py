@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -36,6 +35,7 @@ from support.daemon.commands import command, standing, synced
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.protected import SteadyClock
 from support.failing_files import READS, WRITES, FailingFiles
+from support.patience import patience
 
 SYSTEM = frozenset(
     ("disk_full", "system_refused", "vault_full", "vault_unusable", "restore_failed", "home", "keys", "busy")
@@ -367,9 +367,8 @@ def together(*commands: list[str]) -> list[tuple[int, Json]]:
     """Start commands at the same time; how each ended. None may take longer than a minute."""
     started = [preloaded.Popen([*each, "--json"], stdout=subprocess.PIPE) for each in commands]
     ended = []
-    deadline = time.monotonic() + 60
     for process in started:
-        said = process.communicate(timeout=max(1, deadline - time.monotonic()))[0]
+        said = process.communicate(timeout=patience())[0]
         ended.append((process.returncode, json.loads(said or b"{}")))
     return ended
 

@@ -16,13 +16,18 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.control.address import UnixAddress
 from lifeboat_daemon.control.client import Client, open_socket
 from lifeboat_daemon.home import Home
-from support.daemon.harbour import Harbour
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.harbour import Harbour, harbour
+from support.daemon.serving import Daemon, serving
+from support.patience import patience
+from support.short_folders import short
+from support.waiting import until
+
+__all__ = ["short"]
 
 
 @pytest.fixture
-def ada(protected_ada: Harbour) -> Harbour:
-    return protected_ada
+def ada(short: Path) -> Harbour:
+    return harbour(short)
 
 
 @pytest.fixture
@@ -34,14 +39,12 @@ def daemon(ada: Harbour) -> Iterator[Daemon]:
 
 def ask(home: Path, method: str, **parameters: object) -> dict[str, Any]:
     """Ask the daemon by a socket that moved with its home."""
-    with Client.connect(Home(home), SystemFiles(), timeout=5.0) as client:
+    with Client.connect(Home(home), SystemFiles(), timeout=patience()) as client:
         return client.call(method, **parameters)
 
 
-def test_a_home_that_is_moved_away_is_said_and_no_other_one_is_made(
-    ada: Harbour, daemon: Daemon, tmp_path: Path
-) -> None:
-    home, aside = ada.context.home.folder, tmp_path / "aside"
+def test_a_home_that_is_moved_away_is_said_and_no_other_one_is_made(ada: Harbour, daemon: Daemon, short: Path) -> None:
+    home, aside = ada.context.home.folder, short / "aside"
     home.rename(aside)
     assert "is gone" in ask(aside, "reload")["problem"]
     (ada.workspace / "memory" / "homeless.md").write_text("# Written without a home\n")
@@ -54,8 +57,8 @@ def test_a_home_that_is_moved_away_is_said_and_no_other_one_is_made(
     until(lambda: ada.head > 0 and daemon.agent()["state"] == "ok", "the home to be used again")
 
 
-def test_a_home_in_the_place_of_another_is_not_taken_for_it(ada: Harbour, daemon: Daemon, tmp_path: Path) -> None:
-    home, aside = ada.context.home.folder, tmp_path / "aside"
+def test_a_home_in_the_place_of_another_is_not_taken_for_it(ada: Harbour, daemon: Daemon, short: Path) -> None:
+    home, aside = ada.context.home.folder, short / "aside"
     home.rename(aside)
     Context.open(ada.context.environment)
     assert "another one" in ask(aside, "reload")["problem"]
@@ -63,9 +66,9 @@ def test_a_home_in_the_place_of_another_is_not_taken_for_it(ada: Harbour, daemon
     assert found["state"] == "error" and [one["id"] for one in found["agents"]] == [ada.agent.id]
 
 
-def test_who_comes_while_many_others_do_waits_for_a_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_comes_while_many_others_do_waits_for_a_turn(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue of a Unix socket refuses at once when it is full, also where the daemon only needs a moment."""
-    path = str(tmp_path / "full.sock")
+    path = str(short / "full.sock")
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(socket.socket(socket.AF_UNIX))
         listening.bind(path)
@@ -76,4 +79,4 @@ def test_who_comes_while_many_others_do_waits_for_a_turn(tmp_path: Path, monkeyp
                 other.setblocking(False)
                 other.connect(path)
         monkeypatch.setattr(time, "sleep", lambda _: stack.enter_context(listening.accept()[0]))
-        stack.enter_context(open_socket(UnixAddress(path), timeout=20.0)).sendall(b"here\n")
+        stack.enter_context(open_socket(UnixAddress(path), timeout=patience())).sendall(b"here\n")

@@ -13,7 +13,8 @@ from lifeboat_daemon import config
 from lifeboat_daemon.demo.tree import read_tree
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),

@@ -13,9 +13,10 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.demo.tree import read_tree
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
 from support.daemon.writing import RestlessWriter
 from support.killing import KILLED
+from support.waiting import until
 
 DAEMON = [step for step in Step if step.name.startswith("DAEMON_") and step is not Step.DAEMON_STOPPING]
 WORKER = [step for step in Step if step.name.startswith(("WORKER_", "CAPTURE_"))]

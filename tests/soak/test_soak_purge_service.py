@@ -20,8 +20,9 @@ from support.daemon.cli_client import run
 from support.daemon.invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
 from support.daemon.machines import Machine
 from support.daemon.purged import SCANNER, TEXT, leaks_below, leaks_in, owner_token, purge, request
-from support.daemon.serving import serving, until
+from support.daemon.serving import serving
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.waiting import until
 
 pytestmark = pytest.mark.timeout(1800)
 

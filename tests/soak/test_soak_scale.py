@@ -17,7 +17,8 @@ import pytest
 from lifeboat_daemon.demo.tree import read_tree
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
-from support.daemon.serving import Daemon, serving, until
+from support.daemon.serving import Daemon, serving
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="measures inotify"),
@@ -106,9 +107,10 @@ def test_20000_folders_are_watched_and_the_daemon_answers_all_the_while(ada: Har
             return bool(found) and found[0]["mode"] == "events" and found[0]["watches"] > FOLDERS
 
         until(is_watched, "all folders to be watched", seconds=LONG)
-        print(f"\n{FOLDERS} folders: watched after {time.monotonic() - began:.1f} s; "
+        took = time.monotonic() - began
+        print(f"\n{FOLDERS} folders: watched after {took:.1f} s; "
               f"longest answers {({name: round(each, 2) for name, each in longest.items()})} s")  # fmt: skip
-        assert longest["hello"] < 2 and longest["daemon"] < 2, longest
+        assert max(longest["hello"], longest["daemon"]) < took / 3, "the daemon answers all the while"
         until(daemon.is_settled, "the daemon to rest", seconds=LONG)
         until(lambda: daemon.agent()["state"] == "ok", "the agent to be ok", seconds=LONG)
         (deepest / "note.md").write_text("# Deep down\n")

@@ -12,6 +12,7 @@ import pytest
 
 from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
 from support.daemon.watching import Process, in_process
+from support.waiting import until
 
 pytestmark = [
     pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="measures inotify"),
@@ -40,9 +41,7 @@ def until_watched(process: Process, folders: int) -> None:
 
 def until_idle(process: Process) -> None:
     """Until a process takes no CPU; a livelock never ends."""
-    deadline = time.monotonic() + 60
-    while idle_cpu(process, 1) > 0.05:
-        assert time.monotonic() < deadline, "it never comes to rest"
+    until(lambda: idle_cpu(process, 1) <= 0.05, "the process to come to rest")
 
 
 def idle_cpu(process: Process, seconds: float) -> float:

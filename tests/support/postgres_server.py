@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.patience import patience
+
 PASSWORD = "not-a-real-password"
 _OPTIONS = "-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off -c shared_buffers=32MB"
 _OPTIONS += " -c autovacuum_naptime=1s"  # what lives for seconds has figures of its tables as what lives for years
@@ -50,7 +52,7 @@ class PostgresServer:
         for each in family:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
-        assert psutil.wait_procs(family, timeout=30)[1] == []
+        assert psutil.wait_procs(family, timeout=patience())[1] == []
 
     def promote(self) -> None:
         """Of a standby: it takes writes when this returns."""
@@ -163,7 +165,7 @@ def _run(program: Path, *arguments: str) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        timeout=60,
+        timeout=patience(),
         cwd="/",
         check=False,
     )

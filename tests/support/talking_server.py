@@ -49,6 +49,8 @@ class TalkingServer:
     replies: list[Reply] = field(default_factory=lambda: [status(200)])
     over: threading.Event = field(default_factory=threading.Event)
     sent: int = 0
+    while_stalling: Callable[[], None] = lambda: None
+    """Called again and again by a reply that lets its client wait."""
 
     @property
     def paths(self) -> list[str]:
@@ -59,6 +61,7 @@ class TalkingServer:
         handler.send_response(200)
         handler.end_headers()
         while not self.over.wait(0.02):
+            self.while_stalling()
             handler.wfile.write(b".")
             handler.wfile.flush()
 
@@ -66,6 +69,7 @@ class TalkingServer:
         """An answer whose first line never ends."""
         handler.wfile.write(b"HTTP/1.1 200 O")
         while not self.over.wait(0.02):
+            self.while_stalling()
             handler.wfile.write(b"K")
             handler.wfile.flush()
 
@@ -78,7 +82,8 @@ class TalkingServer:
             self.sent += 1 << 16
 
     def silent(self, handler: BaseHTTPRequestHandler) -> None:
-        self.over.wait(30)
+        while not self.over.wait(0.05):
+            self.while_stalling()
 
 
 @contextmanager

@@ -13,10 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from support import preloaded
+from support.patience import factor, patience
 from support.preloaded import Call
 
-PATIENCE = 60.0
-"""Seconds for a command to say what is waited for, on a busy machine."""
+_AGAIN = 5.0
+"""Seconds between two presses of Ctrl-C on an idle machine; not a limit."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 PROGRAM = Call("lifeboat_daemon.cli", "main")
@@ -53,7 +54,7 @@ class Terminal:
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """The next place, behind the last one, where the command said something like this."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience()
         while not (found := re.compile(pattern).search(self.said, self._seen)):
             assert self._read(end), f"{pattern!r} was not said:\n{self.said}"
         self._seen = found.end()
@@ -77,15 +78,15 @@ class Terminal:
         while self._process.poll() is None:
             os.write(self._reader, b"\x03")
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(5)
+                self._process.wait(_AGAIN * factor())
         return self.ended()
 
     def ended(self) -> int:
         """The exit status, once the command is through."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience()
         while self._read(end):
             pass
-        return self._process.wait(PATIENCE)
+        return self._process.wait(patience())
 
     @property
     def left(self) -> str:

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-PATIENCE = 60.0
-"""Seconds for something to be shown, on a busy machine."""
+from support.patience import patience
+
 _PAUSE = 0.1
 
 
@@ -26,7 +26,7 @@ class Terminal:
 
     def _tmux(self, *words: str) -> str:
         command = ["tmux", "-L", self._socket, "-f", "/dev/null", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=patience()).stdout
 
     @property
     def screen(self) -> str:
@@ -45,7 +45,7 @@ class Terminal:
 
     def shows(self, *texts: str) -> str:
         """Wait until all of them stand there at once; the screen then."""
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience()
         while True:
             screen = self.screen
             if all(text in screen for text in texts):
@@ -54,7 +54,7 @@ class Terminal:
             time.sleep(_PAUSE)
 
     def shows_no_more(self, text: str) -> str:
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + patience()
         while text in (screen := self.screen):
             assert time.monotonic() < end, f"{text!r} did not go:\n{screen}"
             time.sleep(_PAUSE)
@@ -90,9 +90,9 @@ def terminal(
         ],
         env=around,
         check=True,
-        timeout=30,
+        timeout=patience(),
     )
     try:
         yield Terminal(socket)
     finally:
-        subprocess.run(["tmux", "-L", socket, "kill-server"], capture_output=True, timeout=30)
+        subprocess.run(["tmux", "-L", socket, "kill-server"], capture_output=True, timeout=patience())

@@ -35,7 +35,7 @@ from support.tui.first_run_home import (
     status,
     steps,
 )
-from support.tui.pilots import SIZES, dashboard, press, settled, text_of
+from support.tui.pilots import SIZES, dashboard, press, settled, text_of, until
 
 
 def _run(link: RecordedLink | None = None, **options: object):  # type: ignore[no-untyped-def]
@@ -230,10 +230,7 @@ async def test_words_are_hidden_after_a_moment_and_shown_again_with_w(monkeypatc
     async with _run() as pilot:
         await go_to(pilot, "protect", 3)
         await press(pilot, "w")
-        for _ in range(100):
-            await pilot.pause(0.01)
-            if "The words are hidden" in text_of(pilot):
-                break
+        await until(pilot, lambda: "The words are hidden" in text_of(pilot))
         assert not any(word in text_of(pilot) for word in WORDS)
         monkeypatch.setattr(first_run_words, "SHOWN_FOR", 60.0)
         await press(pilot, "w")
@@ -273,10 +270,7 @@ async def test_a_locked_key_asks_for_its_passphrase_before_its_words() -> None:
     async with _run(link) as pilot:
         await go_to(pilot, "protect", 3)
         await pilot.press("w")
-        for _ in range(50):
-            await pilot.pause()
-            if "Your key is locked" in text_of(pilot):
-                break
+        await until(pilot, lambda: "Your key is locked" in text_of(pilot))
         await pilot.press(*"canary")
         link.answers(REVEAL, {}, text=" ".join(WORDS))
         assert "canary" not in text_of(pilot)

@@ -25,8 +25,9 @@ from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
+from support.patience import patience
 from support.tui.first_run_home import driven
-from support.tui.pilots import text_of
+from support.tui.pilots import text_of, until
 
 if sys.platform != "linux":
     pytest.skip("its service is one of systemd", allow_module_level=True)
@@ -55,7 +56,9 @@ class ShellLink:
         return Said(said.status, document, notes=said.notes)
 
     async def run_text(self, *words: str, text: str = "") -> Said:
-        ended = await asyncio.to_thread(preloaded.run, words, input=text, capture_output=True, text=True, timeout=60)
+        ended = await asyncio.to_thread(
+            preloaded.run, words, input=text, capture_output=True, text=True, timeout=patience()
+        )
         return Said(ended.returncode, {}, ended.stdout, tuple(ended.stderr.splitlines()))
 
     async def events(self) -> AsyncIterator[JsonObject]:
@@ -69,10 +72,10 @@ class ShellLink:
 async def settled(pilot: Pilot[None]) -> None:
     """Wait until every command that was asked for has ended and its answer is drawn."""
     for _ in range(2):
-        for _ in range(600):
-            await pilot.pause(0.05)
-            if not any(each.is_running and each.group != "follow" for each in pilot.app.workers):
-                break
+        await pilot.pause(0.05)
+        await until(
+            pilot, lambda: not any(each.is_running and each.group != "follow" for each in pilot.app.workers), "the end"
+        )
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
@@ -126,7 +129,6 @@ async def _protect(stick: Path) -> None:
         assert isinstance(pilot.app.screen, Dashboard)
 
 
-@pytest.mark.timeout(300)
 def test_from_nothing_to_protected_by_keys_alone(workspace: Path, tmp_path: Path, systemctl: FakeSystemctl) -> None:
     _protect(tmp_path / "stick")
     document = run("setup")
@@ -156,12 +158,10 @@ async def _bring_back(stick: Path, words: list[str]) -> None:
 
 async def _take_over(pilot: Pilot[None]) -> None:
     """The other machine wrote a moment ago: its name is typed."""
-    machine = None
-    for _ in range(600):
-        await pilot.pause(0.1)
-        if machine := re.search(r"Type\s+(\S+)\s+to go on", text_of(pilot)):
-            break
-    assert machine is not None, text_of(pilot)
+    question = re.compile(r"Type\s+(\S+)\s+to go on")
+    await until(pilot, lambda: question.search(text_of(pilot)), "the question")
+    machine = question.search(text_of(pilot))
+    assert machine is not None
     pilot.app.screen.query_one("#phrase", Input).value = machine[1]
     await pilot.pause()
     await pilot.click("#yes")

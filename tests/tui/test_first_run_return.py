@@ -31,7 +31,7 @@ from support.tui.first_run_home import (
     knows_stick,
     machine,
 )
-from support.tui.pilots import SIZES, dashboard, press, settled, text_of
+from support.tui.pilots import SIZES, dashboard, press, settled, text_of, until
 
 NO_KEY = (("keys", "status"), key(key_id=None, state="needs_key"))
 REST = (*RESTORE, "--adopt", "--yes")
@@ -178,7 +178,7 @@ async def test_a_sealed_second_copy_asks_for_the_passphrase_of_a_locked_key() ->
     async with _run(link) as pilot:
         await go_to(pilot, "return", 2)
         assert "Your key is here" in text_of(pilot)
-        await _until(pilot, "ctrl+n", "Your key is locked")
+        await _press_until(pilot, "ctrl+n", "Your key is locked")
         link.answers(("agents", "list", "--remote", "stick"), {"remote": "stick", "agents": [away()]})
         await press_in_dialog(pilot, *"canary", "enter")
         await settled(pilot)
@@ -271,11 +271,11 @@ async def test_a_machine_that_wrote_lately_gives_the_agent_up_only_by_its_typed_
     link.answers((*REST, "--take-over", "laptop-2"), RESTORED)
     async with _run(link) as pilot:
         await go_to(pilot, "return", 5)
-        await _until(pilot, "enter", "laptop-2 wrote Juniper")
+        await _press_until(pilot, "enter", "laptop-2 wrote Juniper")
         await press_in_dialog(pilot, "escape")
         await settled(pilot)
         assert "laptop-2 wrote Juniper 5 minutes ago" in text_of(pilot) and "is back" not in text_of(pilot)
-        await _until(pilot, "enter", "Take it over?")
+        await _press_until(pilot, "enter", "Take it over?")
         await press_in_dialog(pilot, "shift+tab", *"laptop", "minus", "2", "enter")
         assert pilot.app.focused is pilot.app.screen.query_one("#yes"), "enter in the field does not press the button"
         await press_in_dialog(pilot, "enter")
@@ -290,13 +290,9 @@ async def press_in_dialog(pilot: Pilot[None], *keys: str) -> None:
         await pilot.pause()
 
 
-async def _until(pilot: Pilot[None], key_name: str, said: str) -> None:
+async def _press_until(pilot: Pilot[None], key_name: str, said: str) -> None:
     await pilot.press(key_name)
-    for _ in range(100):
-        await pilot.pause(0.01)
-        if said in text_of(pilot):
-            return
-    raise AssertionError(text_of(pilot))
+    await until(pilot, lambda: said in text_of(pilot), said)
 
 
 @driven
@@ -306,7 +302,7 @@ async def test_esc_stops_a_restore_that_is_at_work_and_says_how_far_it_is() -> N
         await go_to(pilot, "return", 5)
         link.answers(REST, RESTORED, progress=(Progress("Writing", 5, 10, 2.0, 2.5),) * 300)
         link._pause = 0.1
-        await _until(pilot, "enter", "5 of 10")
+        await _press_until(pilot, "enter", "5 of 10")
         assert "0:02 left" in text_of(pilot)
         await press_in_dialog(pilot, "ctrl+n")
         await press_in_dialog(pilot, "escape")

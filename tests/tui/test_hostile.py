@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import subprocess
 
@@ -16,7 +15,7 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.text import as_title, plain
 from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.table import Row, Table
-from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
 EVIL = "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"
@@ -91,11 +90,10 @@ async def test_the_palette_takes_the_name_of_an_agent_as_it_is() -> None:
     async with dashboard(hostile()) as pilot:
         await press(pilot, "ctrl+p")
         await pilot.press(*"timelineof")
-        for _ in range(100):
-            await asyncio.sleep(0.02)
-            await settled(pilot)
-            if "[@click" in str(pilot.app.screen.query_one("CommandList").options):  # type: ignore[attr-defined]
-                break
+        await until(
+            pilot,
+            lambda: "[@click" in str(pilot.app.screen.query_one("CommandList").options),  # type: ignore[attr-defined]
+        )
         assert what_steers(pilot) == set()
         assert pilot.app.is_running
 

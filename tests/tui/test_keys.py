@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -14,7 +12,7 @@ from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import keys_words
 from lifeboat_tui.screens.keys_words import ProveWords, ShownWords, words_on
 from lifeboat_tui.widgets.dialogs import Confirm
-from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
 WORDS = [f"zq{chr(97 + at)}qz" for at in range(24)]
@@ -148,10 +146,7 @@ async def test_they_go_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keys_words, "SHOWN_FOR", 0.05)
     async with dashboard(keyed(), screen="keys") as pilot:
         await reveal(pilot)
-        for _ in range(100):
-            if not isinstance(pilot.app.screen, ShownWords):
-                break
-            await asyncio.sleep(0.05)
+        await until(pilot, lambda: not isinstance(pilot.app.screen, ShownWords))
         assert not any(word in text_of(pilot) for word in WORDS)
 
 

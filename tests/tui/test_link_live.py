@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from pathlib import Path
@@ -15,8 +14,9 @@ from lifeboat_tui.link import Stage
 from support.adapters.openclaw_workspaces import make_workspace
 from support.daemon import cli_client
 from support.daemon.serving import Daemon, serving
-from support.tui.live import live, shows, until
-from support.tui.pilots import notes, text_of
+from support.tui.live import live, shows
+from support.tui.pilots import notes, text_of, until
+from support.waiting import until_async
 
 pytestmark = pytest.mark.anyio
 run = cli_client.run
@@ -103,12 +103,7 @@ async def test_the_next_dashboard_paints_what_the_last_one_saw(workspace: Path) 
 async def test_closing_the_dashboard_leaves_no_process_behind(workspace: Path) -> None:
     async with live() as pilot:
         await shows(pilot, "capture")
-    for _ in range(100):
-        left = [pid for pid in _children() if b"command_server" in _command(pid)]
-        if not left:
-            break
-        await asyncio.sleep(0.05)
-    assert not left
+    await until_async(lambda: not [pid for pid in _children() if b"command_server" in _command(pid)])
 
 
 def _children() -> list[int]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from lifeboat_tui.screens.remotes import Remotes
 from lifeboat_tui.screens.settings import Settings
 from lifeboat_tui.widgets.dialogs import Ask, Choose, Confirm
 from lifeboat_tui.widgets.working import Told
-from support.tui.pilots import notes, text_of
+from support.tui.pilots import notes, text_of, until
 
 pytestmark = [
     pytest.mark.anyio,
@@ -41,16 +40,6 @@ async def live(screen: str) -> AsyncIterator[Pilot[None]]:
     app = LifeboatApp(LiveLink(Door(), Commands(os.environ)), Options(screen=screen))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
         yield pilot
-
-
-async def until(pilot: Pilot[None], there: Callable[[], bool]) -> None:
-    """Wait for what a command brings."""
-    for _ in range(600):
-        await pilot.pause()
-        if there():
-            return
-        await asyncio.sleep(0.05)
-    raise AssertionError(f"{notes(pilot)}\n{text_of(pilot)}")
 
 
 async def answer(pilot: Pilot[None], kind: type, **fields: str) -> None:

@@ -24,8 +24,8 @@ from support.daemon.machines import Machine
 from support.daemon.purged import SCANNER, TEXT
 from support.daemon.serving import Daemon, serving
 from support.endpoint.endpoint_servers import running_endpoint
-from support.tui.live import live, shows, until
-from support.tui.pilots import notes, text_of
+from support.tui.live import live, shows
+from support.tui.pilots import notes, text_of, until
 from support.tui.purging import fill
 
 pytestmark = pytest.mark.anyio

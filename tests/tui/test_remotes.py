@@ -19,7 +19,7 @@ from lifeboat_tui.screens.remote_agents import RemoteAgents
 from lifeboat_tui.screens.remotes import Remotes
 from lifeboat_tui.screens.remotes_add import AddRemote
 from lifeboat_tui.widgets.working import Told, Working
-from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of
+from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
 SECRET = "lb_abcdefgh_4711secret"
@@ -298,9 +298,7 @@ async def test_long_work_is_stopped_by_esc_and_that_is_said() -> None:
     link.answers(["remote", "test"], {}, progress=(Progress("it gives back", 1, 2),) * 2)
     async with dashboard(link, screen="remotes") as pilot:
         await pilot.press("t")
-        for _ in range(20):
-            await pilot.pause()
-        assert isinstance(pilot.app.screen, Working)
+        await until(pilot, lambda: isinstance(pilot.app.screen, Working))
         await press(pilot, "escape")
         assert isinstance(pilot.app.screen, Remotes)
         assert notes(pilot)[-1] == "The work was stopped: you stopped it"

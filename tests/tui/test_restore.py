@@ -23,7 +23,7 @@ from lifeboat_keys.errors import KeyLocked, SignedByAnother
 from lifeboat_tui.link import Tell
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.restore import PREVIEW, RUN, WHAT, Restore
-from support.tui.pilots import notes, press, settled, text_of
+from support.tui.pilots import notes, press, settled, text_of, until
 from support.tui.restore_home import (
     ADA,
     DONE,
@@ -41,7 +41,6 @@ from support.tui.restore_home import (
     machine,
     say,
     screen,
-    until,
     wizard,
 )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,10 +21,9 @@ from lifeboat_tui.screens.restore import Restore
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.serving import Daemon
 from support.daemon.serving import settled as serving
-from support.tui.pilots import text_of
+from support.tui.pilots import text_of, until
 
 pytestmark = pytest.mark.anyio
-PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -45,14 +43,6 @@ async def wizard(ada: Harbour, **more: str) -> AsyncIterator[Pilot[None]]:
         await until(pilot, lambda: app.link.connection.stage is Stage.UP)
         await app.push_screen(Restore(ada.agent.id, **more))  # type: ignore[arg-type]
         yield pilot
-
-
-async def until(pilot: Pilot[None], met: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not met():
-        assert time.monotonic() < deadline, text_of(pilot)
-        await asyncio.sleep(0.02)
-        await pilot.pause()
 
 
 async def says(pilot: Pilot[None], text: str) -> None:

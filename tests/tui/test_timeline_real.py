@@ -11,8 +11,8 @@ from lifeboat_tui.screens.diff import Diff
 from lifeboat_tui.screens.timeline import Timeline
 from support.daemon import cli_client
 from support.daemon.serving import serving
-from support.tui.live import live, shows, until
-from support.tui.pilots import notes, text_of
+from support.tui.live import live, shows
+from support.tui.pilots import notes, text_of, until
 
 pytestmark = pytest.mark.anyio
 run = cli_client.run

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from lifeboat_endpoint.server import app
 from support.endpoint.fake_transit import FakeTransit, fake_transit
 from support.endpoint.key_places import KeyPlace, key_place
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
+from support.waiting import until
 
 SERVICES = ["aws-kms", "transit"]
 CACHE = 1
@@ -80,14 +80,6 @@ class Tenants:
         )
 
 
-def within_cache(found: Callable[[], bool]) -> None:
-    """Waits until it is so, as long as keys are kept and a little longer."""
-    ends = time.monotonic() + CACHE + 2
-    while not found():
-        assert time.monotonic() < ends, "what was taken away is still there"
-        time.sleep(0.05)
-
-
 @pytest.mark.parametrize("scope", ["tenant", "agent"])
 def test_a_key_that_is_taken_away_ends_reads_and_pushes_of_its_tenant_only(
     tmp_path: Path, place: KeyPlace, scope: str
@@ -97,7 +89,7 @@ def test_a_key_that_is_taken_away_ends_reads_and_pushes_of_its_tenant_only(
         tenants.begin(client)
         tenants.theirs.capture()
         place.take_away()
-        within_cache(lambda: tenants.read(client) == 403)
+        until(lambda: tenants.read(client) == 403, "the key to be gone from the cache")
         assert tenants.office_answers(client) == [(403, "key_revoked")] * 3
         assert tenants.is_home_well(client)
         place.give_back()
@@ -117,7 +109,7 @@ def test_a_key_that_is_out_of_reach_asks_clients_to_wait(tmp_path: Path, transit
         tenants.begin(client)
         tenants.theirs.capture()
         transit.fails = 503
-        within_cache(lambda: tenants.read(client) == 503)
+        until(lambda: tenants.read(client) == 503, "the key to be gone from the cache")
         assert tenants.office_answers(client) == [(503, "remote_busy")] * 3
         answer = client.get(f"/agents/{tenants.theirs.agent_id}", headers=tenants.office)
         assert answer.headers["Retry-After"] == "5" and answer.json()["retryable"]
@@ -130,16 +122,17 @@ def test_a_key_that_is_out_of_reach_asks_clients_to_wait(tmp_path: Path, transit
 def test_a_service_that_hangs_keeps_no_other_tenant_waiting(
     tmp_path: Path, transit: FakeTransit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "_AWAY_SECONDS", 1.0)
-    monkeypatch.setattr(service, "_ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr(service, "_AWAY_SECONDS", 3600.0)
+    monkeypatch.setattr(service, "_LONGEST_AWAY", 3600.0)
     tenants = Tenants(tmp_path, transit.spec(cache=CACHE))
     with tenants.served.running() as client:
         tenants.begin(client)
+        monkeypatch.setattr(service, "_ANSWER_SECONDS", 1.0)
         transit.answer = transit.server.silent
-        within_cache(lambda: tenants.read(client) == 503)
-        began = time.monotonic()
+        until(lambda: tenants.read(client) == 503, "the key to be gone from the cache")
+        asked = len(transit.server.asked)
         assert tenants.read(client) == 503 and tenants.is_home_well(client)
-        assert time.monotonic() - began < 0.9
+        assert len(transit.server.asked) == asked, "the service that hangs was asked again"
         transit.server.over.set()
 
 
@@ -184,7 +177,4 @@ def test_a_server_that_nobody_asks_keeps_no_key_for_longer(tmp_path: Path, monke
         served.pushed(client)
         held = served.server.endpoint.keys(served.tenants["home"])._held._held
         assert held
-        ends = time.monotonic() + 10
-        while held and time.monotonic() < ends:
-            time.sleep(0.05)
-        assert held == {}
+        until(lambda: held == {}, "the key to be let go of")

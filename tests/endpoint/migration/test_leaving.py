@@ -19,6 +19,7 @@ from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history
 from support.endpoint.vaults import START, commit
+from support.patience import patience
 
 __all__ = ["clock", "endpoint"]
 
@@ -82,12 +83,12 @@ def test_whoever_was_writing_ends_before_it_is_read(leaving: Leaving, endpoint: 
     def write() -> None:
         with reopened(endpoint) as other, other.space(tenant.id).vault(AGENT) as vault, vault._transaction():
             begun.set()
-            let.wait(5)
+            let.wait(patience())
             vault._metadata.execute("insert into decision(key, value) values ('late', '1')")
 
     thread = threading.Thread(target=write)
     thread.start()
-    begun.wait(5)
+    begun.wait(patience())
     leaving.begin()
     threading.Timer(0.3, let.set).start()
     with old.vault(tenant.id, AGENT) as store:

@@ -32,7 +32,8 @@ from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.daemon.cli_client import Json, run
-from support.endpoint.endpoint_servers import PATIENCE, RunningEndpoint, running_endpoint, until_ended
+from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
+from support.patience import patience
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 
@@ -119,7 +120,7 @@ def tls(endpoint: RunningEndpoint, version: ssl.TLSVersion) -> str | None:
     context.minimum_version = context.maximum_version = version
     url = httpx.URL(endpoint.url)
     with (
-        socket.create_connection((url.host, url.port or 443), timeout=PATIENCE) as connection,
+        socket.create_connection((url.host, url.port or 443), timeout=patience()) as connection,
         context.wrap_socket(connection, server_hostname=url.host) as secured,
     ):
         secured.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
@@ -138,7 +139,7 @@ def test_tls_1_2_is_refused(endpoint: RunningEndpoint) -> None:
 
 def test_plain_http_is_refused_where_tls_is_spoken(endpoint: RunningEndpoint) -> None:
     with pytest.raises(httpx.HTTPError):
-        httpx.get(endpoint.url.replace("https://", "http://") + "/version", timeout=PATIENCE)
+        httpx.get(endpoint.url.replace("https://", "http://") + "/version", timeout=patience())
 
 
 def test_plain_http_is_for_this_machine_only(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_plain_http_is_for_this_machine_only(tmp_path: Path) -> None:
 
 def test_who_does_not_know_the_authority_is_not_let_on(endpoint: RunningEndpoint) -> None:
     with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
-        httpx.get(f"{endpoint.url}/version", timeout=PATIENCE)
+        httpx.get(f"{endpoint.url}/version", timeout=patience())
 
 
 @pytest.mark.usefixtures("keys_elsewhere")
@@ -169,7 +170,7 @@ def test_a_given_certificate_is_served(tmp_path: Path) -> None:
     with running_endpoint(tmp_path, options=["--certificate", str(certificate), "--key", str(key)]) as running:
         context = ssl.create_default_context()
         authority.configure_trust(context)
-        with httpx.Client(verify=context, timeout=PATIENCE) as client:
+        with httpx.Client(verify=context, timeout=patience()) as client:
             assert client.get(f"{running.url}/version").status_code == 200
             assert client.get(f"{running.url}/ca.pem").status_code == 404
     assert (running.pin, parse(running.join).pin) == ("", "")
@@ -193,17 +194,18 @@ def test_what_is_no_certificate_is_said(tmp_path: Path) -> None:
 def test_a_request_under_way_is_answered_before_it_ends(tmp_path: Path) -> None:
     with running_endpoint(tmp_path, plain=True) as running:
         url = httpx.URL(running.url)
-        with socket.create_connection((url.host, url.port or 80), timeout=PATIENCE) as connection:
+        with socket.create_connection((url.host, url.port or 80), timeout=patience()) as connection:
             head = f"POST /agents HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {running.token}\r\n"
             body = b'{"id": "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", "name": "ada"}'
-            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:10])
-            time.sleep(0.2)
+            connection.sendall(f"{head}Expect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n".encode())
+            assert connection.recv(100).startswith(b"HTTP/1.1 100"), "the body is waited for"
+            connection.sendall(body[:10])
             ending = threading.Thread(target=running.stop)
             ending.start()
             time.sleep(0.2)
             connection.sendall(body[10:])
             assert connection.recv(100).startswith(b"HTTP/1.1 201")
-        ending.join(PATIENCE)
+        ending.join(patience())
         assert running.process is not None
         assert running.process.returncode == 0
         with Endpoint.open(running.data) as endpoint:
@@ -238,7 +240,7 @@ def test_processes_that_answer_end_with_the_first_one(tmp_path: Path) -> None:
         assert running.process is not None
         children = psutil.Process(running.process.pid).children(recursive=True)
         running.process.kill()
-        gone, alive = psutil.wait_procs(children, timeout=PATIENCE)
+        gone, alive = psutil.wait_procs(children, timeout=patience())
         assert (len(gone) >= 2, alive) == (True, [])
 
 

@@ -30,6 +30,7 @@ from lifeboat_endpoint.service.receiving import Sent
 from support.endpoint.spaces import TestKeys, space_in, trial
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at, steps_of
+from support.patience import patience
 
 __all__ = ["trial"]
 
@@ -101,7 +102,7 @@ def test_of_processes_that_push_at_once_one_wins_each_time(trial: Trial, tmp_pat
     for process in processes:
         process.start()
     for process in processes:
-        process.join(30)
+        process.join(patience())
     assert taken.value == 1
     assert [found.number for found in trial.another().sequences(laptop.agent_id)] == [0, 1]
 

@@ -21,6 +21,7 @@ from lifeboat_endpoint.service.quota import Quota
 from lifeboat_keys.user_key import UserKey
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.spaces import TestKeys, space_in
+from support.patience import patience
 
 STEP = quota._COUNT_STEP
 
@@ -155,7 +156,7 @@ def pushed(folder: Path, machines: list[Machine], limited: dict[str, Any]) -> li
     begun = threading.Barrier(len(machines))
 
     def push(agent_id: str, sent: Bundle) -> None:
-        begun.wait(30)
+        begun.wait(patience())
         with space_in(folder, keys, limited=limited) as space:
             try:
                 space.push(agent_id, sent)
@@ -167,7 +168,7 @@ def pushed(folder: Path, machines: list[Machine], limited: dict[str, Any]) -> li
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience())
     return found
 
 
@@ -203,7 +204,7 @@ def test_no_more_agents_are_made_at_once_than_there_may_be(tmp_path: Path) -> No
 
     def register(number: int) -> None:
         with space_in(tmp_path / "tenant", keys, limited={"agents": 3}) as space:
-            begun.wait(30)
+            begun.wait(patience())
             try:
                 space.register(ids.new(f"2026-11-20T12:00:0{number}.000Z"), "ada", "openclaw")
                 made.append(True)
@@ -214,5 +215,5 @@ def test_no_more_agents_are_made_at_once_than_there_may_be(tmp_path: Path) -> No
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience())
     assert sorted(made) == [False] * 3 + [True] * 3

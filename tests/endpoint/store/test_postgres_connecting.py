@@ -20,6 +20,7 @@ from lifeboat_endpoint.store.postgres import connecting
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
+from support.patience import patience
 from support.postgres_server import PASSWORD
 
 _SAFE = "sslmode=verify-full sslrootcert=/etc/authority.pem"
@@ -249,5 +250,5 @@ try:
 except errors.ServerMissing as error:
     print(error.fix)
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(), check=True)
     assert "psycopg[binary,pool]" in done.stdout

@@ -20,6 +20,8 @@ from lifeboat_endpoint.store.postgres import connecting, failures, wire
 from lifeboat_endpoint.store.postgres.connecting import Pools
 from lifeboat_endpoint.store.postgres.store import PostgresStore
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["database", "pools"]
 
@@ -163,7 +165,7 @@ def test_connections_that_nobody_had_while_the_server_restarted_are_replaced_unn
 
         def hold(each: PostgresStore) -> None:
             with each.transaction():
-                barrier.wait(10)
+                barrier.wait(patience())
 
         list(threads.map(hold, stores))
         own.server.restart(mode)
@@ -178,21 +180,22 @@ def test_a_server_that_is_away_is_busy_soon(own: SharedDatabase, monkeypatch: py
     with own.pools() as pools:
         rows = vault(pools, "away")
         own.server.stop()
-        begun = time.monotonic()
         with pytest.raises(errors.VaultBusy), rows.transaction():
             raise AssertionError
         with pytest.raises(errors.VaultBusy):
             rows.row("select 1")
         with pytest.raises(errors.VaultBusy):
             pools.check()
-        assert time.monotonic() - begun < 20
         own.server.start()
-        deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
-            with contextlib.suppress(errors.VaultBusy):
-                assert rows.row("select 1") == (1,)
-                break
+        monkeypatch.setattr(connecting, "WAIT_SECONDS", patience())
+        until(lambda: _answers(rows), "the server to answer again")
         pools.check()
+
+
+def _answers(rows: PostgresStore) -> bool:
+    with contextlib.suppress(errors.VaultBusy):
+        return rows.row("select 1") == (1,)
+    return False
 
 
 def test_a_server_that_is_silent_is_not_waited_for_without_end(

@@ -11,7 +11,6 @@ import socketserver
 import subprocess
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import connecting, migrating
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
+from support.patience import patience
 from support.postgres_server import PASSWORD
+from support.waiting import until
 
 _SETTINGS = """[databases]
 * = host={server}
@@ -75,14 +76,13 @@ def pooler(database: SharedDatabase, mode: str, lenient: bool) -> Iterator[Poole
         [*around, program, str(folder / "settings")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        until = time.monotonic() + 30
-        while not (folder / ".s.PGSQL.5432").exists():
-            assert time.monotonic() < until and process.poll() is None, (folder / "log").read_text()
-            time.sleep(0.05)
+        ready = folder / ".s.PGSQL.5432"
+        until(lambda: ready.exists() or process.poll() is not None, "the pooler to listen")
+        assert process.poll() is None, (folder / "log").read_text()
         yield Pooler(folder, database)
     finally:
         process.kill()
-        process.wait(30)
+        process.wait(patience())
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def relay(database: SharedDatabase) -> Iterator[Database]:
                 there.connect(target)
                 ends = {self.request: there, there: self.request}
                 while True:
-                    for each in select.select(list(ends), [], [], 30)[0]:
+                    for each in select.select(list(ends), [], [], patience())[0]:
                         data = each.recv(65536)
                         if not data:
                             return
@@ -178,5 +178,5 @@ def relay(database: SharedDatabase) -> Iterator[Database]:
             yield Database(f"postgresql:///{database.name}?host={folder}&passfile={passfile}", API)
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(patience())
             server.server_close()

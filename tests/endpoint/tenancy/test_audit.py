@@ -16,6 +16,7 @@ from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
 from support.endpoint.keeping import RunningClock, clock, control
+from support.patience import patience
 
 __all__ = ["clock", "control"]
 
@@ -73,7 +74,7 @@ def test_what_was_gathered_is_written_in_time_without_anybody_asking() -> None:
     written = threading.Event()
     notes = Notes(lambda _: written.set(), seconds=0.01)
     notes.used("k7m2p9qa", "2026-11-20T12:00:00.000Z")
-    assert written.wait(30)
+    assert written.wait(patience())
     notes.close()
 
 

@@ -13,6 +13,7 @@ from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob, VaultE
 from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Job, Queue, Wanted, wait_after
 from support.endpoint.work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
+from support.patience import patience
 
 __all__ = ["queue", "server"]
 
@@ -148,7 +149,7 @@ def test_two_workers_that_ask_at_once_get_different_jobs(queue: Queue, server: Q
 
     def work() -> None:
         own = server.queue()
-        start.wait(10)
+        start.wait(patience())
         while (job := take(own)) is not None:
             found.append(job.id)
 
@@ -156,7 +157,7 @@ def test_two_workers_that_ask_at_once_get_different_jobs(queue: Queue, server: Q
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(patience())
     assert len(found) == len(set(found)) == 40
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,6 +23,8 @@ from support import preloaded
 from support.daemon.cli_client import Json, run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
+from support.patience import patience
+from support.waiting import until
 
 __all__ = ["queue"]
 
@@ -167,10 +168,10 @@ def test_a_worker_works_answers_prometheus_and_ends_on_sigterm(data: Path, queue
     words = ["endpoint", "work", "--metrics", f"127.0.0.1:{port}", "--data", str(data)]
     process = preloaded.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        _until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
+        until(lambda: b'{kind="trim_audit",result="done"} 1.0' in _figures(port))
     finally:
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=patience())
     assert process.returncode == 0
     assert b"kind=trim_audit tenant=- agent=- attempt=1 result=done" in said
 
@@ -187,17 +188,10 @@ def test_every_field_is_documented(data: Path, queue: Queue, server: QueueServer
     assert [field for field in sorted(fields) if f"`{field}`" not in page] == []
 
 
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def _figures(port: int) -> bytes:
     """Nothing before it answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience()) as answer:
             data: bytes = answer.read()
             return data
     except OSError:

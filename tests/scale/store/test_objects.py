@@ -24,6 +24,7 @@ from lifeboat_endpoint.testing import StoreConformance
 from lifeboat_endpoint.vault import objects
 from support.endpoint.object_places import SCOPE, TENANT, bodies, keys, opened, rows
 from support.paths import TESTS
+from support.patience import patience
 from support.scale import swift_server
 
 LATER = datetime.now(UTC) + timedelta(days=1)
@@ -155,7 +156,7 @@ def _ends_at(step: Step, url: str, folder: Path, work: str) -> None:
     options = swift_server.shared().options()
     path = [str(TESTS)]
     text = _PROGRAM.format(path=path, url=url, options=options, folder=str(folder), step=step.value, work=work)
-    ended = subprocess.run([sys.executable, "-c", text], check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", text], check=False, timeout=patience())
     assert ended.returncode == _KILLED
 
 

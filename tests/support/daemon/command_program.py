@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -19,16 +17,9 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.command_server import child, preloading, server
 
-PATIENCE = 30.0
-"""Seconds."""
+_LONGEST = 600.0
+"""Seconds after which a command that nobody lets go ends, so that none is left behind."""
 COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
-
-
-async def until(met: Callable[[], object]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not met():
-            await asyncio.sleep(0.01)
 
 
 def _command(function):
@@ -66,7 +57,7 @@ def wait(as_json: bool, words: tuple[str, ...]) -> None:
     folder = Path(words[0])
     (folder / "pid").write_text(str(os.getpid()))
     (folder / "begun").touch()
-    end = time.monotonic() + 60
+    end = time.monotonic() + _LONGEST
     while not (folder / "go").exists() and time.monotonic() < end:
         time.sleep(0.01)
     Output(as_json=True).warn("this took long")
@@ -115,7 +106,7 @@ def _pause_at(step: str, folder: Path) -> None:
         if reached == step and not (folder / "begun").exists():
             (folder / "pid").write_text(str(os.getpid()))
             (folder / "begun").touch()
-            end = time.monotonic() + 60
+            end = time.monotonic() + _LONGEST
             while not (folder / "go").exists() and time.monotonic() < end:
                 time.sleep(0.01)
 

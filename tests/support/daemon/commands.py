@@ -7,11 +7,12 @@ from pathlib import Path
 
 from support import preloaded
 from support.daemon.cli_client import Json, run
+from support.patience import patience
 
 
 def command(*arguments: str | Path) -> tuple[int, Json]:
     """Run `lifeboat ARGUMENTS --json` in a process of its own, which must not hang."""
-    ended = preloaded.run([*arguments, "--json"], capture_output=True, timeout=60)
+    ended = preloaded.run([*arguments, "--json"], capture_output=True, timeout=patience())
     return ended.returncode, json.loads(ended.stdout or b"{}")
 
 

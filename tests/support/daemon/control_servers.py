@@ -7,11 +7,8 @@ import contextlib
 import json
 import os
 import selectors
-import shutil
 import socket
-import tempfile
 import threading
-import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,12 +20,10 @@ from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LoopbackAddress
 from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.control.server import Handler, Limits, Server
+from support.patience import patience
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
-DEADLINE = 20.0
-"""Seconds after which something that has to come is taken for lost."""
-
 
 Serve = Callable[..., "Served"]
 
@@ -111,7 +106,7 @@ class Served:
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something in the server's loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result(DEADLINE)
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(patience())
 
     def publish(self, *events: JsonObject) -> None:
         async def publish_all() -> None:
@@ -120,8 +115,10 @@ class Served:
 
         self.do(publish_all())
 
-    def connect(self, timeout: float = DEADLINE) -> Client:
-        return Client.connect(self.context.home, self.context.files, timeout, app="test")
+    def connect(self, timeout: float | None = None) -> Client:
+        return Client.connect(
+            self.context.home, self.context.files, patience() if timeout is None else timeout, app="test"
+        )
 
     def raw(self) -> Raw:
         """A connection on which nothing was said."""
@@ -148,7 +145,7 @@ class Served:
 
     def _end(self) -> None:
         self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join(DEADLINE)
+        self._thread.join(patience())
         self.loop.close()
 
 
@@ -158,7 +155,7 @@ class Raw:
     def __init__(self, connection: socket.socket, token: str | None = None) -> None:
         self.socket = connection
         self.token = token
-        self.socket.settimeout(DEADLINE)
+        self.socket.settimeout(patience())
         self._rest = b""
 
     @classmethod
@@ -231,22 +228,6 @@ class Raw:
         self.close()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that has to come."""
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.005)
-
-
-@pytest.fixture
-def short() -> Iterator[Path]:
-    """A folder with a path so short that a socket fits into a home in it."""
-    folder = Path(tempfile.mkdtemp(prefix="lb-", dir="/tmp"))
-    yield folder
-    shutil.rmtree(folder)
-
-
 @pytest.fixture
 def context(short: Path) -> Context:
     return open_home(short / "home")
@@ -281,7 +262,7 @@ def as_nobody(program: str, *arguments: str) -> str:
         [sys.executable, "-c", imports + become + rest, *arguments],
         capture_output=True,
         text=True,
-        timeout=DEADLINE,
+        timeout=patience(),
         cwd="/",
         check=False,
     )

@@ -14,9 +14,10 @@ from typing import Any
 from jeepney import HeaderFields, MessageType, message_bus, new_error, new_method_return
 from jeepney.io.blocking import DBusConnection, open_dbus_connection
 
+from support.patience import patience
+
 Property = tuple[str, Any]
 """The letter of its type, and its value."""
-_UP_SECONDS = 20.0
 
 
 class FakeBus:
@@ -45,7 +46,7 @@ class FakeBus:
 
     def _wait(self) -> None:
         """Until the bus can be talked to: its socket is there a little before."""
-        deadline = time.monotonic() + _UP_SECONDS
+        deadline = time.monotonic() + patience()
         while True:
             assert time.monotonic() < deadline and self._bus.poll() is None, "the bus does not come up"
             try:
@@ -60,7 +61,7 @@ class FakeBus:
         self._bus.kill()
         self._bus.wait()
         for thread in self._threads:
-            thread.join(_UP_SECONDS)
+            thread.join(patience())
         for connection in self._connections:
             connection.close()
 

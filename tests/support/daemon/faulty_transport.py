@@ -14,15 +14,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import pytest
 
-from lifeboat_daemon.http_session import Pace
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_endpoint.errors import RemoteBusy, RemoteUnreachable
 from lifeboat_endpoint.remote.contract import Bundle
+from support.daemon.skipped_silence import PACE, skip_silence
+from support.patience import patience
 
 
 class Kind(StrEnum):
@@ -84,11 +85,10 @@ def from_then_on(fault: Fault, nth: int) -> Plan:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The HTTP client does not wait between two tries, and gives up soon."""
     monkeypatch.setitem(Calls.__init__.__kwdefaults__, "wait", lambda seconds: None)
-    monkeypatch.setitem(Calls.__init__.__kwdefaults__, "pace", Pace(connect=5.0, silence=SILENCE, least=1))
+    monkeypatch.setitem(Calls.__init__.__kwdefaults__, "pace", PACE)
+    clock = skip_silence(monkeypatch)
+    monkeypatch.setattr(Proxy, "stalls", staticmethod(lambda: clock.skip(PACE.silence)))
 
-
-SILENCE = 1.5
-"""Seconds without a byte after which an impatient client gives up. Answers of a busy machine take less."""
 
 # Over HTTP --------------------------------------------------------------------------------------------------------
 
@@ -122,6 +122,8 @@ class Proxy:
     _heads: dict[str, list[bytes]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     over: threading.Event = field(default_factory=threading.Event)
+    stalls: ClassVar[Callable[[], None]] = staticmethod(lambda: None)
+    """Called again and again while a request is left without an answer."""
 
     def begin(self, plan: Plan = no_fault) -> None:
         """Count calls from here, and let go wrong what the plan says. What is held back still comes with the next."""
@@ -167,14 +169,15 @@ class Proxy:
         if kind is Kind.LOSE_ANSWER:
             raise ConnectionAbortedError
         if kind is Kind.STALL:
-            self.over.wait(2 * SILENCE)
+            while not self.over.wait(0.05):
+                self.stalls()
             raise ConnectionAbortedError
         if kind in MADE_UP:
             answer = self._made_up(request, answer, kind)
         _reply(handler, answer, fault)
 
     def _ask(self, request: Request) -> Answer:
-        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=patience())
         with contextlib.closing(connection):
             connection.request(request.method, request.path, request.body or None, dict(request.headers))
             found = connection.getresponse()
@@ -191,7 +194,7 @@ class Proxy:
         head = f"{request.method} {request.path} HTTP/1.1\r\n"
         head += "".join(f"{name}: {value}\r\n" for name, value in request.headers)
         whole = f"{head}Host: endpoint\r\nContent-Length: {len(request.body)}\r\n\r\n".encode() + request.body
-        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=30)
+        connection = http.client.HTTPConnection(urlsplit(self.upstream).netloc, timeout=patience())
         with contextlib.closing(connection):
             connection.connect()
             connection.send(whole[: min(int(len(whole) * at), len(whole) - 1)])

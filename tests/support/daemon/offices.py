@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
 from support import preloaded
 from support.daemon import work_program
+from support.patience import SHORTEST, patience
 from support.preloaded import script
 
 JsonObject = dict[str, Any]
@@ -28,9 +29,9 @@ class Office:
         self.events: list[tuple[str, JsonObject]] = []
         self.workers.on_event = lambda kind, fields: self.events.append((kind, fields))
 
-    def run(self, work: Coroutine[Any, Any, Any], seconds: float = 60) -> Any:
+    def run(self, work: Coroutine[Any, Any, Any], seconds: float = SHORTEST) -> Any:
         """Run until it is done; not for ever."""
-        return self.loop.run_until_complete(asyncio.wait_for(work, seconds))
+        return self.loop.run_until_complete(asyncio.wait_for(work, patience(seconds)))
 
     async def work(self, operation: str, agent: str | None = None, *, long: bool = False, **parameters: Any) -> Any:
         return await self.workers.run(operation, agent, parameters, long=long, tell=self.told.append)
@@ -49,13 +50,6 @@ def office(*options: str, command: Sequence[str] | None = None, linger: float = 
         try:
             yield made
         finally:
-            made.run(made.workers.stop(10))
+            made.run(made.workers.stop(patience()))
             assert made.workers.pids == []
             made.loop.close()
-
-
-async def seen(condition: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.005)

@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from lifeboat_alf.seams import steps
@@ -24,22 +25,11 @@ from support import preloaded
 from support.keys import keyring_fakes
 from support.killing import ending_at
 from support.paths import TESTS
+from support.patience import patience
 from support.preloaded import Call
+from support.waiting import until
 
 Json = dict[str, Any]
-PATIENCE = 30.0
-"""Seconds: nothing in these tests takes as long, and no test depends on how long it takes."""
-
-
-def until(condition: Callable[[], Any], what: str = "", seconds: float = PATIENCE) -> Any:
-    """Wait until a condition holds; what it returned. Fails, saying `what` was waited for, when it never does."""
-    deadline = time.monotonic() + seconds
-    while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} seconds for {what or condition}"
-        time.sleep(0.02)
 
 
 class Daemon:
@@ -88,7 +78,7 @@ class Daemon:
             else:
                 self.process = preloaded.Popen(program, start_new_session=True, **surroundings)
         if answering:
-            until(self.answers, f"the daemon to answer: {output.read_text()[-2000:]}")
+            until(self.answers, lambda: f"the daemon to answer: {output.read_text()[-2000:]}")
         return self
 
     @property
@@ -104,7 +94,7 @@ class Daemon:
         return False
 
     def client(self) -> Client:
-        return Client.connect(self.context.home, SystemFiles(), timeout=5.0)
+        return Client.connect(self.context.home, SystemFiles(), timeout=patience())
 
     def ask(self, method: str, **parameters: object) -> Json:
         with self.client() as client:
@@ -124,14 +114,14 @@ class Daemon:
         """Stop it as a service manager does; its exit status."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(patience())
 
     def kill(self) -> None:
         """End it and its workers as a power cut would."""
         if self.process is not None:
             children = _children(self.process.pid)
             self.process.kill()
-            self.process.wait(PATIENCE)
+            self.process.wait(patience())
             for child in children:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(child, signal.SIGKILL)
@@ -139,7 +129,7 @@ class Daemon:
     def wait(self) -> int:
         """Wait until it ends by itself; its exit status."""
         assert self.process is not None
-        return self.process.wait(PATIENCE)
+        return self.process.wait(patience())
 
 
 @contextlib.contextmanager
@@ -274,7 +264,14 @@ class Keyring:
         from lifeboat_keys.stores import keyring
 
         keyring.PROGRAM = keyring_fakes.program(self.behaviour, self.items)  # type: ignore[assignment]
-        keyring.SECONDS = self.seconds
+        keyring.running = SimpleNamespace(run=self._run)  # type: ignore[assignment]
+
+    def _run(self, command: Sequence[str], **options: Any) -> Any:
+        """Wait `seconds` for a keyring that is slow, and long enough for any other one."""
+        from lifeboat_keys.stores import running
+
+        seconds = self.seconds if self.behaviour.read_text() == "slow" else patience()
+        return running.run(command, **{**options, "seconds": seconds})
 
 
 class Skew:

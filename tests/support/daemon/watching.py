@@ -25,10 +25,11 @@ from lifeboat_daemon.watch import mailbox, spots
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.signals import Coverage, Signal
 from lifeboat_daemon.watch.watcher import CHANGED, Watcher
+from support.patience import patience
+from support.waiting import until_async
 
 ADA = "ada"
 FENCE = "fence"
-PATIENCE = 20.0
 
 
 class Watching:
@@ -46,7 +47,7 @@ class Watching:
     async def follow(self, folder: Path, **options: Any) -> None:
         """Follow ADA in a folder, until it is watched and that was told; what was told is forgotten then."""
         self.begin(folder, **options)
-        await self.until(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(FENCE)))
+        await until_async(lambda: self.coverage().reason != "being set up" and bool(self.of()) and bool(self.of(FENCE)))
         self.told.clear()
 
     def begin(self, folder: Path, **options: Any) -> None:
@@ -66,22 +67,15 @@ class Watching:
         """What was told of ADA since the last time, of all that was done in a folder until now."""
         before = self.of(FENCE).count(CHANGED)
         (folder / FENCE).write_text(str(time.monotonic_ns()))
-        await self.until(lambda: self.of(FENCE).count(CHANGED) > before)
+        await until_async(lambda: self.of(FENCE).count(CHANGED) > before)
         found = self.of()
         self.told.clear()
         return found
 
     async def told_of(self, *kinds: str) -> None:
         """Wait until one of some kinds was told of ADA; forget what was told."""
-        await self.until(lambda: any(kind in kinds for kind in self.of()))
+        await until_async(lambda: any(kind in kinds for kind in self.of()))
         self.told.clear()
-
-    @staticmethod
-    async def until(condition: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, "nothing was heard"
-            await asyncio.sleep(0.01)
 
 
 def watching(story: Callable[[Watching], Awaitable[None]], *, rest: float = 0.02) -> None:
@@ -101,7 +95,7 @@ def watching(story: Callable[[Watching], Awaitable[None]], *, rest: float = 0.02
         asyncio.run(run())
     left = [thread for thread in threading.enumerate() if thread not in before]
     for thread in left:
-        thread.join(PATIENCE)
+        thread.join(patience())
     assert not any(thread.is_alive() for thread in left)
 
 
@@ -129,7 +123,7 @@ class Process:
     def wait(self, condition: Callable[[list[Any]], bool]) -> None:
         """Until what was said fulfils a condition."""
         with self._arrived:
-            assert self._arrived.wait_for(lambda: condition(self.lines), PATIENCE), self.lines
+            assert self._arrived.wait_for(lambda: condition(self.lines), patience()), self.lines
 
     def ask(self, line: str = "coverage") -> JsonObject:
         """The answer to a line."""
@@ -159,7 +153,7 @@ def in_process(folder: Path, *before: str, environment: dict[str, str] | None = 
         yield Process(process)
         assert process.stdin is not None and process.stderr is not None
         process.stdin.close()
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(patience()) == 0
         assert process.stderr.read() == ""
     finally:
         process.kill()

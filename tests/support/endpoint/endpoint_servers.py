@@ -9,7 +9,6 @@ import os
 import signal
 import ssl
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,10 @@ from lifeboat_endpoint.remote.join import Join, line
 from support import preloaded
 from support.killing import ending_at
 from support.paths import TESTS
+from support.patience import patience
 from support.preloaded import Call
 
 Json = dict[str, Any]
-PATIENCE = 30.0
-"""Seconds: nothing here takes as long, and no test depends on how long it takes."""
 
 
 _SERVER = ("lifeboat_daemon.cli.endpoint_serve", "lifeboat_endpoint.server.app")
@@ -36,8 +34,6 @@ _SERVER = ("lifeboat_daemon.cli.endpoint_serve", "lifeboat_endpoint.server.app")
 class Process:
     """A command of `lifeboat` in a process of its own, which may have others below it."""
 
-    patience = PATIENCE
-    """Seconds until it has to have ended."""
     process: subprocess.Popen[bytes] | None = None
 
     def stop(self) -> int:
@@ -49,7 +45,7 @@ class Process:
     def wait(self) -> int:
         """Wait until it ends by itself; its exit status."""
         assert self.process is not None
-        ended = self.process.wait(self.patience)
+        ended = self.process.wait(patience())
         self._close()
         return ended
 
@@ -60,7 +56,7 @@ class Process:
         for each in _family(self.process.pid):
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
-        self.process.wait(self.patience)
+        self.process.wait(patience())
         self._close()
 
     def _close(self) -> None:
@@ -135,7 +131,7 @@ class RunningEndpoint(Process):
         shown = self.token if token is None else token
         headers = {"Authorization": f"Bearer {shown}"} if shown else {}
         verify: Any = True if self._plain else _trusting(self.ca)
-        return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=PATIENCE, **options)
+        return httpx.Client(base_url=self.url, headers=headers, verify=verify, timeout=patience(), **options)
 
     def restart(self, *, dies: tuple[Step, int] | None = None) -> Json:
         """End it, however it stands, and start it again on the same port."""
@@ -194,7 +190,4 @@ def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
 def until_ended(endpoint: RunningEndpoint) -> None:
     """Wait until an endpoint that was to die at a step has done so."""
     assert endpoint.process is not None
-    deadline = time.monotonic() + PATIENCE
-    while endpoint.process.poll() is None:
-        assert time.monotonic() < deadline, "the endpoint did not end at its step"
-        time.sleep(0.02)
+    endpoint.process.wait(patience())

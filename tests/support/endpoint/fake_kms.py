@@ -18,6 +18,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from lifeboat_endpoint.at_rest.key_sources import service
+from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 
 REGION = "eu-central-1"
@@ -105,6 +106,8 @@ def fake_kms(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeKms]:
     monkeypatch.setattr(service, "_OPEN", {})
     # Each session reads the descriptions of all services again: 0.04 CPU seconds. They do not change.
     monkeypatch.setattr("botocore.session.create_loader", _shared_loader)
+    for limit in ("CONNECT_SECONDS", "READ_SECONDS", "_ANSWER_SECONDS"):
+        monkeypatch.setattr(service, limit, patience())
     with talking_server() as server:
         made = FakeKms(server)
         server.replies = [made.reply]

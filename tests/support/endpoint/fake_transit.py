@@ -18,6 +18,7 @@ from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
 from lifeboat_endpoint.at_rest.key_sources import service
+from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 
 TOKEN = "s.an-example-of-a-token"
@@ -110,6 +111,8 @@ def fake_transit(monkeypatch: pytest.MonkeyPatch, tls: ssl.SSLContext | None = N
             monkeypatch.delenv(name)
     monkeypatch.setenv("VAULT_TOKEN", TOKEN)
     monkeypatch.setattr(service, "_OPEN", {})
+    for limit in ("CONNECT_SECONDS", "READ_SECONDS", "_ANSWER_SECONDS"):
+        monkeypatch.setattr(service, limit, patience())
     with talking_server(tls) as server:
         made = FakeTransit(server)
         server.replies = [made.reply]

@@ -11,13 +11,12 @@ from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
 from lifeboat_endpoint.store.objects.bucket import Bucket
 from lifeboat_endpoint.store.objects.opened import OpenedBucket
 from lifeboat_endpoint.store.sqlite import SqliteStore
+from support.patience import factor
 from support.scale import swift_server
 
-QUICK = Waits(connect=2.0, stalled=1.5, request=4.0, retries=2, retrying=3.0)
+_SLOWER = factor()
+QUICK = Waits(2.0 * _SLOWER, 1.5 * _SLOWER, 4.0 * _SLOWER, retries=2, retrying=3.0 * _SLOWER)
 """Seconds: what is to fail fails soon."""
-
-WITHIN = 12.0
-"""Seconds in which a request with `QUICK` has ended, whatever the store does; this machine may be busy."""
 
 TENANT, SCOPE = "tenant-1", "agent-1"
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from support.endpoint import reference_archives as archives
+from support.patience import patience
 
 Json = dict[str, Any]
 
@@ -195,7 +196,7 @@ def _exchange(method: str, url: str, body: bytes | None, headers: dict[str, str]
     parts = urlsplit(url)
     assert parts.scheme in ("http", "https") and parts.hostname, f"{url} is not absolute"
     kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
-    connection = kind(parts.hostname, parts.port, timeout=_SECONDS)
+    connection = kind(parts.hostname, parts.port, timeout=patience(_SECONDS))
     try:
         connection.putrequest(
             method, parts.path + (f"?{parts.query}" if parts.query else ""), skip_accept_encoding=True

@@ -15,6 +15,7 @@ from lifeboat_alf import effective, ids
 from lifeboat_alf.testing import MemoryState, record
 from support.interchange import fake_aionforge
 from support.interchange.fake_aionforge import HEAD, OLD, Fake, Store
+from support.patience import patience
 
 AGENT = "019a0000-0000-7000-8000-00000000abcd"
 OTHER = "019a0000-0000-7000-8000-00000000beef"
@@ -61,7 +62,7 @@ def running(
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(patience())
 
 
 def seeded(path: Path, agent: str = AGENT) -> Store:

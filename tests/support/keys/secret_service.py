@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,10 +21,10 @@ import pytest
 
 from lifeboat_keys.stores import keyring, keyring_process, running
 from support.patience import patience
+from support.waiting import until
 
 PROGRAMS = ("dbus-daemon", "gnome-keyring-daemon", "dbus-send")
 PASSWORD = "of the keyring"
-_UP_SECONDS = 30.0
 
 
 class SecretService:
@@ -83,7 +82,7 @@ class SecretService:
 
     def _call(self, destination: str, path: str, method: str, *arguments: str) -> str:
         command = ["dbus-send", "--session", "--print-reply", f"--dest={destination}", path, method, *arguments]
-        ended = subprocess.run(command, env=self.environment, capture_output=True, timeout=60, check=False)
+        ended = subprocess.run(command, env=self.environment, capture_output=True, timeout=patience(), check=False)
         return ended.stdout.decode()
 
     def _run(self, command: list[str], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
@@ -94,10 +93,7 @@ class SecretService:
         return process
 
     def _wait(self, is_up: Callable[[], bool], what: str) -> None:
-        end = time.monotonic() + _UP_SECONDS
-        while not is_up():
-            assert time.monotonic() < end, f"{what} did not come up"
-            time.sleep(0.02)
+        until(is_up, f"{what} to come up")
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.patience import patience
+
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "agent-lifeboat" / "debootstrap"
 USER = "ada"
 TOOLS = ("mandoc", "zsh", "fish")
@@ -132,7 +134,12 @@ class Root:
     ) -> subprocess.CompletedProcess[str]:
         enter = ["nsenter", "-t", str(self.inside), "-m", "-p", "-n", "--", "/usr/sbin/chroot", str(self.place)]
         done = subprocess.run(
-            [*enter, *command], env=environment, capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL
+            [*enter, *command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=patience(240),
+            stdin=subprocess.DEVNULL,
         )
         assert not check or done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

@@ -14,13 +14,15 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.patience import patience
+from support.waiting import until
 
 VERSION = "2026.9.6"
 FEBRUARY = "2026.2.26"
@@ -157,7 +159,7 @@ class OpenClaw:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=timeout,
+            timeout=patience(timeout),
         )
         assert result.returncode == 0, f"openclaw {' '.join(arguments)}: {result.stderr[-2000:]}{result.stdout[-2000:]}"
         return result.stdout
@@ -216,12 +218,10 @@ def _ended_at_exit(process: subprocess.Popen[Any]) -> Iterator[None]:
         yield
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=10)
+        process.wait(timeout=patience())
 
 
 def _wait_for_port(namespace: int) -> None:
     probe = f"import socket; socket.create_connection(('127.0.0.1', {PORT}), 1)"
-    deadline = time.monotonic() + 20
-    while subprocess.run([*inside(namespace), sys.executable, "-c", probe], capture_output=True).returncode:
-        assert time.monotonic() < deadline, "the mock model does not answer"
-        time.sleep(0.1)
+    command = [*inside(namespace), sys.executable, "-c", probe]
+    until(lambda: subprocess.run(command, capture_output=True).returncode == 0, "the mock model to answer")

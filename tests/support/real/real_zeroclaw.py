@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import patience
 from support.real import real_openclaw
 
 VERSION = "0.8.7"
@@ -52,7 +53,7 @@ class ZeroClaw:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patience(),
         )
         assert result.returncode == 0, f"zeroclaw {' '.join(arguments)}: {result.stderr[-2000:]}{result.stdout[-2000:]}"
         return result.stdout

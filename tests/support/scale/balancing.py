@@ -5,14 +5,15 @@ from __future__ import annotations
 import contextlib
 import http.client
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-_SECONDS = 60.0
+from support.patience import patience
+from support.waiting import until
+
 _LOOK = 0.1
 _OF_A_CONNECTION = frozenset(("connection", "transfer-encoding", "content-length", "host", "keep-alive"))
 _Answer = tuple[int, list[tuple[str, str]], bytes]
@@ -62,7 +63,7 @@ class Balancer:
         """Raises OSError, http.client.HTTPException."""
         refused: Exception | None = None
         for address in self.order():
-            connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=_SECONDS)
+            connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=patience())
             with contextlib.closing(connection):
                 try:
                     connection.connect()
@@ -82,21 +83,18 @@ class Balancer:
             self.look()
 
 
-def is_ready(address: str, seconds: float = 2.0) -> bool:
-    """Whether a server says that it can serve."""
+def is_ready(address: str) -> bool:
+    """Return whether a server says that it can serve."""
     try:
-        with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=seconds)) as connection:
+        with contextlib.closing(http.client.HTTPConnection(urlsplit(address).netloc, timeout=patience())) as connection:
             connection.request("GET", "/health/ready")
             return connection.getresponse().status == 200
     except (OSError, http.client.HTTPException):
         return False
 
 
-def wait_until_ready(address: str, seconds: float = 30.0) -> None:
-    until = time.monotonic() + seconds
-    while not is_ready(address):
-        assert time.monotonic() < until, f"{address} is not ready"
-        time.sleep(0.05)
+def wait_until_ready(address: str) -> None:
+    until(lambda: is_ready(address), f"{address} to be ready")
 
 
 @contextlib.contextmanager
@@ -153,4 +151,4 @@ def balancing() -> Iterator[Balancer]:
         server.shutdown()
         server.server_close()
         for thread in threads:
-            thread.join(10)
+            thread.join(patience())

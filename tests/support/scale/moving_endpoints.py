@@ -31,6 +31,7 @@ from support.endpoint.keeping import AGENT, OTHER, numbers
 from support.endpoint.vaults import START, commit
 from support.killing import KILLED
 from support.paths import TESTS
+from support.patience import patience
 from support.scale import shared_endpoint, swift_server
 
 LARGE = 300_000
@@ -208,7 +209,9 @@ def dies_at(moving: Moving, step: Step, nth: int = 1) -> bool:
         f"move(Path({str(moving.old)!r}), Path({str(moving.new)!r}))"
     )
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, timeout=patience(120), check=False
+    )
     assert done.returncode in (0, KILLED), done.stderr.decode()[-2000:]
     return done.returncode == KILLED
 
@@ -217,4 +220,4 @@ def command(*arguments: str | Path, name: str = "migrate") -> subprocess.Complet
     """`lifeboat endpoint NAME`, as a person gives it."""
     code = "from lifeboat_daemon.cli import main; main()"
     given = [sys.executable, "-c", code, "endpoint", name, *map(str, arguments)]
-    return subprocess.run(given, capture_output=True, timeout=120, check=False)
+    return subprocess.run(given, capture_output=True, timeout=patience(120), check=False)

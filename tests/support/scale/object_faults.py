@@ -20,7 +20,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree
 
-_WAIT = 60.0
+from support.patience import patience
+
 _HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
 _XML = "http://s3.amazonaws.com/doc/2006-03-01/"
 
@@ -69,6 +70,8 @@ class ObjectFaults:
     late: float = 0.0
     """Seconds by which listings are behind."""
     over: threading.Event = field(default_factory=threading.Event)
+    outwaited: int = 0
+    """How many requests a client waited for to the very end of a stall; a client that gives up by itself adds none."""
     _planned: list[Planned] = field(default_factory=list)
     _written: list[tuple[float, str, int]] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -168,7 +171,8 @@ def reset(handler: Handler, asked: Asked) -> None:
 
 def stall(handler: Handler, asked: Asked) -> None:
     """No answer ever comes, and the connection stays open."""
-    handler.faults.over.wait(_WAIT)
+    if not handler.faults.over.wait(patience()):
+        handler.faults.outwaited += 1
     handler.close_connection = True
 
 
@@ -190,6 +194,8 @@ def trickle(handler: Handler, asked: Asked) -> None:
         if handler.faults.over.wait(0.1):
             break
         handler.wfile.write(answer.body[place : place + 1])
+    else:
+        handler.faults.outwaited += 1
     handler.close_connection = True
 
 
@@ -233,7 +239,7 @@ def forget(handler: Handler, asked: Asked) -> Answer:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = _WAIT
+    timeout = patience()
     faults: ObjectFaults
 
     def _serve(self) -> None:
@@ -255,7 +261,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def behind(self, asked: Asked) -> Answer:
         """What the server says."""
-        connection = http.client.HTTPConnection(*self.faults.behind, timeout=_WAIT)
+        connection = http.client.HTTPConnection(*self.faults.behind, timeout=patience())
         try:
             connection.putrequest(asked.method, asked.path, skip_host=True, skip_accept_encoding=True)
             for name, value in self.headers.items():
@@ -311,5 +317,5 @@ def in_front_of(address: str, *, tls: ssl.SSLContext | None = None) -> Iterator[
     finally:
         faults.over.set()
         server.shutdown()
-        thread.join(10)
+        thread.join(patience())
         server.server_close()

@@ -13,12 +13,12 @@ import httpx
 
 from lifeboat_endpoint.remote.checks.trial import Machine
 from support.endpoint.endpoint_purges import machine_in
-from support.scale.shared_endpoint import Joined, SharedEndpoint, until
+from support.patience import patience
+from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole
+from support.waiting import until
 
 RETRYABLE = frozenset((502, 503, 504))
-BACK = 15.0
-"""Seconds after which everybody is served again."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Pusher:
     def _until_taken(self, client: httpx.Client, machine: Machine, body: bytes) -> None:
         number = max(self.acknowledged, default=-1) + 1
         path = f"/agents/{self.agent_id}"
-        ending = time.monotonic() + 2 * BACK
+        ending = time.monotonic() + patience()
         while time.monotonic() < ending:
             try:
                 if number:
@@ -81,17 +81,13 @@ def pushing(shared: SharedEndpoint, folder: Path, agents: int, meanwhile: Callab
     for thread in threads:
         thread.start()
     try:
-        until("everybody pushes", partial(_pushed, pushers, [2] * agents))
+        until(partial(_pushed, pushers, [2] * agents), "everybody pushes")
         meanwhile()
-        until(
-            "everybody is served again",
-            partial(_pushed, pushers, [len(each.acknowledged) + 2 for each in pushers]),
-            BACK,
-        )
+        until(partial(_pushed, pushers, [len(each.acknowledged) + 2 for each in pushers]), "everybody is served again")
     finally:
         over.set()
         for thread in threads:
-            thread.join(3 * BACK)
+            thread.join(patience(180))
     assert [each.odd for each in pushers if each.odd] == []
     shared.all_run()
     for each in pushers:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,11 +30,11 @@ from lifeboat_endpoint.tenancy.rows import Tenant
 from support import postgres_server
 from support.endpoint.endpoint_servers import Process
 from support.paths import TESTS
+from support.patience import patience
 from support.scale import object_faults, swift_server
 from support.scale.balancing import Balancer, balancing, is_ready, wait_until_ready
 
 Json = dict[str, Any]
-PATIENCE = 60.0
 OBJECT_SECONDS = 5
 """How long a request to the object store may take."""
 DATABASE = "lifeboat"
@@ -50,8 +49,6 @@ _PATH = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH")))
 
 class Program(Process):
     """A command of `lifeboat` with a data folder. `log` is all that it ever wrote."""
-
-    patience = PATIENCE
 
     def __init__(self, data: Path, command: Sequence[str]) -> None:
         self.data = data
@@ -163,7 +160,7 @@ class Database:
             [str(programs / "pg_dump"), "--data-only", f"{self.address(name)}&user=postgres"],
             capture_output=True,
             check=True,
-            timeout=60,
+            timeout=patience(),
         )
         return done.stdout
 
@@ -208,7 +205,7 @@ class Joined:
 
     def client(self, token: str | None = None, url: str | None = None) -> httpx.Client:
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
-        return httpx.Client(base_url=url or self.url, headers=headers, timeout=PATIENCE)
+        return httpx.Client(base_url=url or self.url, headers=headers, timeout=patience())
 
 
 @dataclass
@@ -327,15 +324,7 @@ def _set(data: Path, **values: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
 
 
-# Waiting ------------------------------------------------------------------------------------------------------------
-
-
-def until(what: str, condition: Any, seconds: float = PATIENCE) -> None:
-    """Wait until something is so."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"it did not become so: {what}"
-        time.sleep(0.05)
+# At once ------------------------------------------------------------------------------------------------------------
 
 
 def together(*works: Any) -> list[Any]:
@@ -344,7 +333,7 @@ def together(*works: Any) -> list[Any]:
     gate = threading.Barrier(len(works))
 
     def run(number: int) -> None:
-        gate.wait(10)
+        gate.wait(patience())
         try:
             found[number] = works[number]()
         except Exception as error:
@@ -354,9 +343,9 @@ def together(*works: Any) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(PATIENCE)
+        thread.join(patience())
         assert not thread.is_alive(), "it never ended"
     return found
 
 
-__all__ = ["Joined", "SharedEndpoint", "is_ready", "running", "together", "until"]
+__all__ = ["Joined", "SharedEndpoint", "is_ready", "running", "together"]

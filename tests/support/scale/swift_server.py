@@ -24,6 +24,8 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import patience
+
 BUCKET = "lifeboat"
 ACCESS_KEY, SECRET_KEY = "test:tester", "testing"
 REGION = "us-east-1"
@@ -142,7 +144,7 @@ def reason_without() -> str | None:
     missing = [program for program in (*PROGRAMS, "unshare", "setpriv") if shutil.which(program) is None]
     if missing:
         return f"{', '.join(missing)} is not installed: apt-get install {PACKAGES}"
-    tried = subprocess.run(_isolated("true"), capture_output=True, check=False, timeout=20)
+    tried = subprocess.run(_isolated("true"), capture_output=True, check=False, timeout=patience())
     return f"there are no namespaces: {tried.stderr.decode(errors='replace').strip()}" if tried.returncode else None
 
 
@@ -211,7 +213,7 @@ def _configured(folder: Path) -> dict[str, int]:
         text = _STORING.format(name=name, port=ports[name], folder=folder)
         (folder / f"etc/{name}.conf").write_text(text)
     rings = [_PYTHON, "-c", _RINGS, *(f"{name}:{ports[name]}" for name in names)]
-    subprocess.run(rings, cwd=folder / "etc", check=True, timeout=60)
+    subprocess.run(rings, cwd=folder / "etc", check=True, timeout=patience())
     keys = f"[default]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n"
     (folder / "credentials").write_text(keys)
     (folder / "credentials").chmod(0o600)
@@ -228,7 +230,7 @@ def _free_ports(count: int) -> list[int]:
 
 def _make_bucket(port: int, process: subprocess.Popen[bytes], folder: Path) -> None:
     """By Swift's own interface, again and again until it works: then all of it is ready."""
-    until = time.monotonic() + _DEADLINE
+    until = time.monotonic() + patience(_DEADLINE)
     while time.monotonic() < until and process.poll() is None:
         try:
             token = _asked(port, "GET", "/auth/v1.0", {"X-Auth-User": ACCESS_KEY, "X-Auth-Key": SECRET_KEY})
@@ -246,7 +248,7 @@ def _make_bucket(port: int, process: subprocess.Popen[bytes], folder: Path) -> N
 
 def _asked(port: int, method: str, path: str, headers: dict[str, str]) -> str | None:
     """The token in the answer, "" where there is none, None for an error."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience())
     try:
         connection.request(method, path, headers=headers)
         answer = connection.getresponse()

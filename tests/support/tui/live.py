@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 from textual.pilot import Pilot
 
@@ -12,10 +11,7 @@ from lifeboat_daemon.control.commands import Commands
 from lifeboat_daemon.control.door import Door
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link.live import LiveLink
-from support.tui.pilots import text_of
-
-PATIENCE = 40.0
-"""Seconds for what a busy machine takes; nothing takes as long."""
+from support.tui.pilots import text_of, until
 
 
 @contextlib.asynccontextmanager
@@ -24,14 +20,6 @@ async def live(*, size: tuple[int, int] = (120, 36), **options: object) -> Async
     app = LifeboatApp(LiveLink(Door(), Commands()), Options(**options))  # type: ignore[arg-type]
     async with app.run_test(size=size, tooltips=False, notifications=True) as pilot:
         yield pilot
-
-
-async def until(pilot: Pilot[None], is_so: Callable[[], object], what: str = "") -> None:
-    """Wait until something is so; fails with what stands on the screen."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while not is_so():
-        assert asyncio.get_running_loop().time() < deadline, f"waited for {what}:\n{text_of(pilot)}"
-        await pilot.pause(0.05)
 
 
 async def shows(pilot: Pilot[None], text: str) -> None:

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from support.paths import ROOT
+from support.patience import patience
 
 TAKEN = ROOT / "tests/tui/__snapshots__/test_pictures"
 TARGET = ROOT / "docs/screenshots"
@@ -37,7 +38,7 @@ def _draw(browser: str, picture: Path, target: Path) -> None:
         page.write_text(f"<body style='margin:0;background:#0000'>{text}</body>")
         options = [f"--user-data-dir={folder}/profile", f"--window-size={width},{height}", f"--screenshot={target}"]
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", *options, str(page)]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        subprocess.run(command, check=True, capture_output=True, timeout=patience(120))
     if shutil.which("pngquant"):
         subprocess.run(["pngquant", "--force", "--ext", ".png", "32", str(target)], check=True)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from textual.pilot import Pilot
 
 from lifeboat_tui.app import LifeboatApp, Options
 from lifeboat_tui.link.recorded import RecordedLink, Recording, shipped
+from support.waiting import until_async
 
 SIZES = ((80, 24), (120, 36), (200, 50))
 _SHIPPED = shipped()
 _WAITING = frozenset({"follow", "act"})
 """Groups of workers that may wait for a person or for what happens."""
-_PATIENCE = 200
+_ROUNDS = 200
+"""Rounds of the event loop, not a time: recorded answers need no more, and some tests let a worker hang."""
 
 
 def recorded(recording: Recording | None = None, *, is_demo: bool = False) -> RecordedLink:
@@ -35,10 +37,16 @@ async def dashboard(
 
 async def settled(pilot: Pilot[None]) -> None:
     """Wait until all that was asked is answered and drawn. A dialog that waits for the user is settled, too."""
-    for _ in range(_PATIENCE):
+    for _ in range(_ROUNDS):
         await pilot.pause()
         if not any(each.is_running and each.group not in _WAITING for each in pilot.app.workers):
             break
+    await pilot.pause()
+
+
+async def until(pilot: Pilot[None], is_so: Callable[[], object], what: str = "") -> None:
+    """Wait until `is_so()` is true and drawn. If it never is, fail with the text of the screen."""
+    await until_async(is_so, lambda: f"{what}:\n{notes(pilot)}\n{text_of(pilot)}")
     await pilot.pause()
 
 

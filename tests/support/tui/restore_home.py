@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from lifeboat_tui.link.recorded import Answer, RecordedLink, Recording
 from lifeboat_tui.screens.restore import Restore
-from support.tui.pilots import dashboard, settled, text_of
+from support.tui.pilots import dashboard, settled, until
 
 JsonObject = dict[str, Any]
 ADA = "01a20000-0000-7000-8000-00000000ada0"
@@ -108,14 +108,6 @@ async def wizard(
 def screen(pilot: Pilot[None]) -> Restore:
     found = next(each for each in pilot.app.screen_stack if isinstance(each, Restore))
     return found
-
-
-async def until(pilot: Pilot[None], met: Any) -> None:
-    for _ in range(300):
-        await pilot.pause()
-        if met():
-            return
-    raise AssertionError(text_of(pilot))
 
 
 async def say(pilot: Pilot[None], text: str) -> None:

@@ -1,0 +1,28 @@
+"""Folders with short paths: a Unix socket's path has a limit of about 100 bytes, and TMPDIR may be long."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@contextmanager
+def short_folder() -> Iterator[Path]:
+    """Make a folder whose path is short on every machine, and remove it at the end of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="lb-", dir="/tmp"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder with a path so short that a socket fits into a home in it."""
+    with short_folder() as folder:
+        yield folder
