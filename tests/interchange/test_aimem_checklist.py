@@ -107,7 +107,7 @@ SHOWN: dict[int, str] = {
 def collected() -> frozenset[str]:
     """All tests of the format that would run, as `FILE::NAME`."""
     files = sorted(map(str, _HERE.glob("test_aimem_*.py")))
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-p", "no:cacheprovider", *files]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files]
     found = subprocess.run(
         command, cwd=_HERE.parents[1], capture_output=True, text=True, timeout=patience(240), check=False
     )

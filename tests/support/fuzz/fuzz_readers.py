@@ -299,7 +299,7 @@ def seeds(name: str) -> list[bytes]:
 
         return fuzz_archive.SEEDS
     if name == "aimem":
-        from interchange import aimem_bundles
+        from support.interchange import aimem_bundles
 
         return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
     if name.endswith("-entries"):
