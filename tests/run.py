@@ -78,7 +78,8 @@ def _with_temporary_files_in_memory(command: list[str]) -> list[str]:
         print(f"temporary files are on the disk: {reason}", flush=True)
         return command
     IN_MEMORY.mkdir(mode=0o755, exist_ok=True)
-    script = f'mount -t tmpfs -o size={SIZE},mode=1777 tmpfs {IN_MEMORY} && TMPDIR={IN_MEMORY} exec "$@" --basetemp {IN_MEMORY}/t'
+    mount = f"mount -t tmpfs -o size={SIZE},mode=1777 tmpfs {IN_MEMORY}"
+    script = f'{mount} && TMPDIR={IN_MEMORY} exec "$@" --basetemp {IN_MEMORY}/t'
     return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *command]
 
 
