@@ -7,7 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.secrets.encoded import readings
@@ -24,6 +24,10 @@ def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
             start, end = reading.span(at, at + len(secret))
             found.add(data[start:end])
     return found
+
+
+def test_what_is_written_in_codes_is_read() -> None:
+    assert len(spelled(_written_in_codes(SECRET))) == 4
 
 
 @pytest.mark.parametrize("before", [b"", b"u", b"u:", b"user:"])
@@ -69,7 +73,15 @@ def test_whatever_json_escapes_is_read(secret: str, around: str) -> None:
         assert inner.encode() in spelled(text.encode(), secret.encode())
 
 
-@given(st.binary(max_size=300))
+def _written_in_codes(secret: bytes) -> bytes:
+    """Return the bytes in every code that is read, behind each other."""
+    percent = "".join(f"%{byte:02x}" for byte in secret).encode()
+    escaped = "".join(f"\\x{byte:02x}" for byte in secret).encode()
+    return b" ".join((base64.b64encode(secret), secret.hex().encode(), percent, escaped))
+
+
+@given(st.binary(max_size=300) | st.builds(bytes.__add__, st.binary(max_size=9), st.binary().map(_written_in_codes)))
+@example(_written_in_codes(SECRET))
 def test_any_bytes_can_be_read(data: bytes) -> None:
     for reading in readings(data):
         start, end = reading.span(0, len(reading.data))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.secrets import looks
@@ -156,7 +156,15 @@ def test_looking_ends_soon_on_hostile_text(text: str) -> None:
     assert len(looks.find(text.encode())) <= len(text)
 
 
-@given(st.binary(max_size=300))
+LOOKALIKES = (b"ghp_" + b"a1B2" * 9, b"AKIA" + b"0EXAMPLE" * 2)
+
+
+def test_lookalikes_are_found() -> None:
+    assert len(looks.find(b" ".join(LOOKALIKES))) == len(LOOKALIKES)
+
+
+@given(st.binary(max_size=300) | st.lists(st.binary(max_size=9) | st.sampled_from(LOOKALIKES)).map(b" ".join))
+@example(b" ".join(LOOKALIKES))
 def test_any_bytes_can_be_looked_at(data: bytes) -> None:
     found = looks.find(data)
     assert all(0 <= look.start < look.end <= len(data) for look in found)

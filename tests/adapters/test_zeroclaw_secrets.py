@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.contract import Installation
@@ -221,7 +221,8 @@ def test_spans_of_a_configuration_bound_its_literals(value: str, quote: str) -> 
         assert text[secret.start : secret.end] == literal.encode() and secret.value == value
 
 
-@given(st.binary(max_size=200))
+@given(st.binary(max_size=200) | st.binary(max_size=9).map(lambda data: data + b'\n[widget]\nsetting = "enc2:00ff"\n'))
+@example(b'[widget]\nsetting = "enc2:00ff"\n')
 def test_rubbish_is_unparsable_or_without_secrets(data: bytes) -> None:
     for path in (CONFIG, PROFILES):
         try:

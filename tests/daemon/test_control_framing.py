@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_daemon.context import Context
@@ -71,6 +71,7 @@ def test_a_line_that_is_too_long_ends_what_is_read_and_nothing_before_it(
 
 @settings(max_examples=50)
 @given(st.binary() | almost_requests | json_values.map(lambda value: json.dumps(value).encode()))
+@example(b'{"jsonrpc": "2.0", "id": 7, "method": "echo", "params": {}}')
 def test_a_line_is_a_request_or_has_an_answer_that_says_why_not(line: bytes) -> None:
     try:
         request = protocol.read_request(line)

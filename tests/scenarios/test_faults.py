@@ -253,6 +253,8 @@ def test_a_file_that_is_rewritten_all_the_time_is_kept_whole_or_as_it_was(ada: H
                 stream.write(b"%08d\n" % number * 5000)
 
     note.write_bytes(b"%08d\n" % 0 * 5000)
+    capture(ada.context, ada.agent)
+    kept = 0
     writer = threading.Thread(target=write_on)
     writer.start()
     try:
@@ -267,6 +269,8 @@ def test_a_file_that_is_rewritten_all_the_time_is_kept_whole_or_as_it_was(ada: H
             if state.entry("raw/openclaw/memory/log.md") is not None:
                 lines = state.body("raw/openclaw/memory/log.md").splitlines()
                 assert len(set(lines)) == 1 and len(lines) == 5000
+                kept += 1
+    assert kept
     assert capture(ada.context, ada.agent).outcome in ("captured", "unchanged")
     with ada.context.vault(ada.agent.id) as vault:
         assert vault.state().body("raw/openclaw/memory/log.md") == note.read_bytes()
