@@ -23,8 +23,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS))
 
+import psutil  # noqa: E402
+
 from support import lanes  # noqa: E402
-from support.parallel import recorded_seconds  # noqa: E402
+from support.parallel import BENCHMARK, recorded_seconds  # noqa: E402
 from support.paths import ROOT  # noqa: E402
 
 IN_MEMORY = Path("/tmp/lifeboat-tests")
@@ -88,7 +90,7 @@ def _reason_against_memory() -> str:
         return "TMPDIR is set"
     if sys.platform != "linux" or os.geteuid() != 0 or not shutil.which("unshare"):
         return "a tmpfs that only the tests see needs Linux, root and unshare"
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    available = psutil.virtual_memory().available
     if available < NEEDED_MEMORY:
         return f"{available >> 20} MiB of memory are available, {NEEDED_MEMORY >> 20} are needed"
     probe = ["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
@@ -105,7 +107,7 @@ def modules_of(target: lanes.SlowTarget) -> dict[str, float]:
         sys.path.insert(0, str(ROOT))
         from benchmarks.run import ROWS
 
-        names = [f"bench/{row}" for row in ROWS]
+        names = [f"{BENCHMARK}{row}" for row in ROWS]
     else:
         names = [path.relative_to(ROOT).as_posix() for path in (ROOT / target.folder).rglob("test_*.py")]
     recorded = recorded_seconds()
@@ -119,7 +121,7 @@ def run_slow(target: lanes.SlowTarget, parts: Sequence[int], processes: int, giv
     if not modules:
         return 0
     if target.name == "bench":
-        rows = [module.removeprefix("bench/") for module in modules]
+        rows = [module.removeprefix(BENCHMARK) for module in modules]
         command = [sys.executable, "-m", "benchmarks.run", "--quick", *given, *rows]
     else:
         command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations", "10", "--durations-min", "1"]

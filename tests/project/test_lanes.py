@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import lanes
-from support.parallel import recorded_seconds
+from support.parallel import BENCHMARK, recorded_seconds
 from support.paths import ROOT, TESTS
 
 KNOWN = lanes.load_lanes()
@@ -49,7 +49,7 @@ def test_every_folder_of_the_map_exists_and_names_targets_that_exist() -> None:
 
 
 def test_every_recorded_module_exists() -> None:
-    modules = [module for module in recorded_seconds() if not module.startswith("bench/")]
+    modules = [module for module in recorded_seconds() if not module.startswith(BENCHMARK)]
     assert len(modules) > 100
     assert not [module for module in modules if not (ROOT / module).is_file()]
 

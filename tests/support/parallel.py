@@ -34,6 +34,8 @@ from support.paths import TESTS
 
 RECORDED = TESTS / "durations.json"
 """Seconds that each module took when it was last recorded (`pytest --record-durations`)."""
+BENCHMARK = "bench/"
+"""Before the name of a row of the benchmark, whose seconds are written by hand."""
 LONG_MODULE = 4.0
 """Seconds. A longer module is handed out test by test where its fixtures allow it."""
 UNKNOWN_MODULE = 1.0
@@ -77,8 +79,8 @@ class Durations:
         if not session.config.option.record_durations:
             return
         known = recorded_seconds() | {module: round(taken, 1) for module, taken in self.seconds.items()}
-        kept = {module: known[module] for module in sorted(known) if (TESTS.parent / module).is_file()}
-        RECORDED.write_text(json.dumps(kept, indent=0) + "\n")
+        there = {module for module in known if module.startswith(BENCHMARK) or (TESTS.parent / module).is_file()}
+        RECORDED.write_text(json.dumps({module: known[module] for module in sorted(there)}, indent=0) + "\n")
 
 
 def pytest_configure(config: pytest.Config) -> None:
