@@ -127,7 +127,7 @@ def test_what_a_push_left_behind_is_swept_and_nothing_else_whatever_lists_say(
     shared.faults.plan(status(500), methods=["GET", "DELETE", "POST"])
     assert ada.machine.push().state == "waiting"
     shared.faults.heal()
-    shared.faults.late = 3600.0
+    shared.faults.late_since = 0.0
     left = len(objects_of(shared, tenant))
     assert ada.machine.push().state == "ok"
     named = len(objects_of(shared, tenant))

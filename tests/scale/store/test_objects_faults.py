@@ -261,8 +261,7 @@ def test_a_listing_that_is_late_takes_nothing_away_and_names_nothing(
     url: str, store: ObjectBlobs, store_faults: ObjectFaults, bucket: OpenedBucket, tmp_path: Path
 ) -> None:
     late = opened(url, through=store_faults.address)
-    time.sleep(2.1)
-    store_faults.late = 2.0
+    store_faults.late_since = time.monotonic()
     store.put("01", BODY)
     before = {each.key for each in late.list("bodies")}
     store.remove("00")

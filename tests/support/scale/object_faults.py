@@ -67,8 +67,8 @@ class ObjectFaults:
     address: str
     behind: tuple[str, int]
     asked: list[Asked] = field(default_factory=list)
-    late: float = 0.0
-    """Seconds by which listings are behind."""
+    late_since: float = float("inf")
+    """A moment of the monotonic clock: listings know nothing of what happened after it."""
     over: threading.Event = field(default_factory=threading.Event)
     outwaited: int = 0
     """How many requests a client waited for to the very end of a stall; a client that gives up by itself adds none."""
@@ -92,7 +92,7 @@ class ObjectFaults:
         """No faults any more."""
         with self._lock:
             self._planned.clear()
-            self.late = 0.0
+            self.late_since = float("inf")
 
     def fault_for(self, asked: Asked) -> Fault:
         with self._lock:
@@ -111,8 +111,8 @@ class ObjectFaults:
                 self._written.append((time.monotonic(), asked.key, size))
 
     def as_before(self, listing: bytes) -> bytes:
-        """A listing without what was written in the last `late` seconds, and with what was deleted in them."""
-        since = time.monotonic() - self.late
+        """Return a listing without what was written after `late_since`, and with what was deleted after it."""
+        since = self.late_since
         with self._lock:
             recent = {key: size for moment, key, size in self._written if moment >= since}
             older = {key: size for moment, key, size in self._written if moment < since}
@@ -275,7 +275,7 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             connection.close()
         self.faults.note(asked)
-        if asked.is_listing and answer.status == 200 and self.faults.late:
+        if asked.is_listing and answer.status == 200 and self.faults.late_since < time.monotonic():
             return answer._replace(body=self.faults.as_before(answer.body))
         return answer
 
