@@ -1,5 +1,7 @@
-"""watchdog's log: where a platform's observer only writes down that events were lost, that is heard here. None of its
-lines reaches standard error."""
+"""Listen to watchdog's log: some platforms' observers only log that events were lost.
+
+None of its lines reaches standard error. They go on to the handlers of the root logger, so that the daemon's log has them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,6 @@ class OverflowLog(logging.Handler):
     def __init__(self, lost: Callable[[], None]) -> None:
         super().__init__(logging.WARNING)
         self._lost = lost
-        _LOGGER.propagate = False
         if not any(isinstance(handler, logging.NullHandler) for handler in _LOGGER.handlers):
             _LOGGER.addHandler(logging.NullHandler())  # without any, Python writes to standard error
         _LOGGER.addHandler(self)
