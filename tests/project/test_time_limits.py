@@ -43,7 +43,6 @@ SHORT_LIMITS = {
     "tests/project/test_preloaded.py": "the limit of a wait is tested: the child never ends",
     "tests/daemon/test_control_clients.py": "the limit of a client is tested: the server says nothing",
     "tests/daemon/test_schedule_timers.py": "the limit of the end of a schedule is tested: the job hangs",
-    "tests/project/test_preloaded.py": "the limit of a child process is tested: it does not end",
     "tests/scale/test_standby.py": "a push that cannot be acknowledged: the limit is hit",
 }
 """Modules with a limit below a minute that has to be hit, and why."""

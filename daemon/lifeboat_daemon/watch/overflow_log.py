@@ -1,6 +1,6 @@
 """Listen to watchdog's log: some platforms' observers only log that events were lost.
 
-None of its lines reaches standard error. They go on to the handlers of the root logger, so that the daemon's log has them.
+None of its lines reaches standard error. They go on to the handlers of the root logger: the daemon's log has them.
 """
 
 from __future__ import annotations
