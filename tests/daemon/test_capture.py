@@ -17,14 +17,13 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected
+from support.daemon.protected import MEMORY, Protected, protected_agent
+from support.prepared_folders import PreparedFolders
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add()
-    return made
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("agent just added", protected_agent)
 
 
 def test_the_first_capture_holds_the_whole_workspace(tmp_path: Path) -> None:
@@ -113,10 +112,10 @@ def test_case_twins_and_colons_are_ordinary_names(ada: Protected) -> None:
     assert ada.kept() == ada.tree()
 
 
-def test_a_fifo_and_a_socket_are_named_and_do_not_hang(ada: Protected, tmp_path: Path) -> None:
+def test_a_fifo_and_a_socket_are_named_and_do_not_hang(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(ada.workspace / "pipe")
-    with socket.socket(socket.AF_UNIX) as listener:
-        os.chdir(ada.workspace)
+    with socket.socket(socket.AF_UNIX) as listener, monkeypatch.context() as patch:
+        patch.chdir(ada.workspace)
         listener.bind("door")
     report = ada.capture()
     assert set(report.left_out) == {"raw/openclaw/pipe", "raw/openclaw/door"}

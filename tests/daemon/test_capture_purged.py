@@ -19,6 +19,7 @@ from support.adapters.zeroclaw_installs import packed
 from support.daemon.protected import Protected
 from support.daemon.purged_here import holding, purge
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.prepared_folders import PreparedFolders
 
 PASSPORT = "The passport number is C01X00T47 for now."
 NOTES = f"# Notes\n\n## Travel\n\n{PASSPORT}\n\n## Food\n\nRice and beans.\n"
@@ -26,8 +27,12 @@ LATELY = "2026-11-10T08:00:00+00:00"
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("agent with a day of notes", _agent_with_notes)
+
+
+def _agent_with_notes(folder: Path) -> Protected:
+    made = Protected(folder)
     made.write("memory/2026-11-11.md", NOTES)
     made.add()
     return made

@@ -10,15 +10,20 @@ import pytest
 
 from support.adapters.zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, packed, stable
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
 """In the period that is still open."""
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> ProtectedClaw:
+def ada(prepared_folders: PreparedFolders) -> ProtectedClaw:
     """With two memories of the period that has not ended."""
-    made = ProtectedClaw(tmp_path)
+    return prepared_folders.restore("agent with two rows", _agent_with_two_rows)
+
+
+def _agent_with_two_rows(folder: Path) -> ProtectedClaw:
+    made = ProtectedClaw(folder)
     made.install.remember("tea", "Likes green tea", created_at=LATELY)
     made.install.remember("boat", "The red boat", created_at=LATELY)
     made.add()

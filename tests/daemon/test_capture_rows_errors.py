@@ -11,13 +11,18 @@ from pathlib import Path
 import pytest
 
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> ProtectedClaw:
-    made = ProtectedClaw(tmp_path)
+def ada(prepared_folders: PreparedFolders) -> ProtectedClaw:
+    return prepared_folders.restore("agent whose database fails", _agent_with_two_rows)
+
+
+def _agent_with_two_rows(folder: Path) -> ProtectedClaw:
+    made = ProtectedClaw(folder)
     made.install.remember("tea", "Likes green tea", created_at=LATELY)
     made.install.remember("boat", "The red boat", created_at=LATELY)
     made.add()

@@ -11,6 +11,7 @@ import pytest
 from lifeboat_alf.embeddings import Vectors
 from support.adapters.zeroclaw_installs import packed
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
 MODEL = "example/text-example"
@@ -23,8 +24,12 @@ def describe(ada: ProtectedClaw, model: str = "text-example", dimensions: int = 
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> ProtectedClaw:
-    made = ProtectedClaw(tmp_path)
+def ada(prepared_folders: PreparedFolders) -> ProtectedClaw:
+    return prepared_folders.restore("agent with two vectors", _agent_with_two_vectors)
+
+
+def _agent_with_two_vectors(folder: Path) -> ProtectedClaw:
+    made = ProtectedClaw(folder)
     describe(made)
     made.install.remember("tea", "Likes green tea", embedding=packed(1.0, 2.0), created_at=LATELY)
     made.install.remember("boat", "The red boat", embedding=packed(3.0, 4.0), created_at=LATELY)

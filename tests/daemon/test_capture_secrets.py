@@ -15,6 +15,7 @@ from lifeboat_alf import layout
 from lifeboat_daemon.capture.prints import Prints, length_to_keep
 from lifeboat_keys import sealing
 from support.daemon.protected import MEMORY, Protected
+from support.prepared_folders import PreparedFolders
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 OTHER = "fedcba9876543210fedcba9876543210"
@@ -24,8 +25,12 @@ HOME_CONFIG = "raw/openclaw-home/openclaw.json"
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path, config=CONFIG % (TOKEN, KEY))
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("agent with two secrets", _agent_with_secrets)
+
+
+def _agent_with_secrets(folder: Path) -> Protected:
+    made = Protected(folder, config=CONFIG % (TOKEN, KEY))
     made.add()
     return made
 

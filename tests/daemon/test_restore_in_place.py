@@ -31,7 +31,8 @@ from lifeboat_daemon.restore import (
 from lifeboat_daemon.restore import target as targets
 from lifeboat_daemon.restore.options import RestoreOptions as Options
 from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour, harbour, harbour_after_a_day
+from support.prepared_folders import PreparedFolders
 
 
 def options(at: int | None = None, **others: object) -> RestoreOptions:
@@ -39,10 +40,8 @@ def options(at: int | None = None, **others: object) -> RestoreOptions:
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
-    made.day_passes()
-    return made
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada after a day", harbour_after_a_day)
 
 
 def undo_folders(ada: Harbour) -> list[Path]:

@@ -16,6 +16,7 @@ from lifeboat_daemon.restore import RestoreOptions, restore, undo
 from lifeboat_daemon.restore import inventory as inventories
 from support.daemon.protected import Protected
 from support.daemon.purged_here import purge
+from support.prepared_folders import PreparedFolders
 
 LINE = "The passport number is C01X00T47."
 FILE = "memory/2026-11-11.md"
@@ -23,9 +24,13 @@ CONFIG = '{"models":{"providers":{"x":{"apiKey":"sk-test-0123456789abcdefghij"}}
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Protected:
+def ada(prepared_folders: PreparedFolders) -> Protected:
     """Three sequences; the second one brings the text, the third one more."""
-    made = Protected(tmp_path)
+    return prepared_folders.restore("agent with a text at three sequences", _agent_with_three_sequences)
+
+
+def _agent_with_three_sequences(folder: Path) -> Protected:
+    made = Protected(folder)
     made.add()
     made.write(FILE, f"# Day\n\n## Papers\n\n{LINE}\n\n## Weather\n\nSunny.\n")
     made.capture()

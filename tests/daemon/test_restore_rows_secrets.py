@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
 SECRET = "sk-ant-example-0123456789abcdefghij"
@@ -20,8 +21,12 @@ ROWS = "raw/zeroclaw-home/db/brain/memories.jsonl"
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> ProtectedClaw:
-    made = ProtectedClaw(tmp_path)
+def ada(prepared_folders: PreparedFolders) -> ProtectedClaw:
+    return prepared_folders.restore("agent with a secret in a row", _agent_with_secret_row)
+
+
+def _agent_with_secret_row(folder: Path) -> ProtectedClaw:
+    made = ProtectedClaw(folder)
     config = made.install.home / "config.toml"
     config.write_text(config.read_text().replace("[memory]", f'api_key = "{SECRET}"\n\n[memory]', 1))
     made.install.remember("tea", "Likes green tea", created_at=LATELY)

@@ -16,14 +16,13 @@ from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
 from lifeboat_daemon.restore.run import TOO_LATE
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour, harbour_after_a_day
+from support.prepared_folders import PreparedFolders
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
-    made.day_passes()
-    return made
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada after a day", harbour_after_a_day)
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from lifeboat_daemon.errors import AlreadyRunning
 from lifeboat_daemon.service.single import holder, service_lock
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving, settled
+from support.prepared_folders import PreparedFolders
 from support.waiting import until
 
 NEVER_LOADED = {
@@ -26,8 +27,8 @@ ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening"}
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    return harbour(tmp_path)
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada just protected", harbour)
 
 
 @pytest.fixture

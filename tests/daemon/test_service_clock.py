@@ -11,15 +11,20 @@ import pytest
 from lifeboat_daemon import agent as agent_files
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, Skew, settled
+from support.prepared_folders import PreparedFolders
 from support.waiting import until
 
 HOUR, YEAR = 3600.0, 365.25 * 86400
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
+def ada(prepared_folders: PreparedFolders) -> Harbour:
     """Captured at once: here no test is about the pause after a change."""
-    made = harbour(tmp_path)
+    return prepared_folders.restore("ada without debounce", _ada_without_debounce)
+
+
+def _ada_without_debounce(folder: Path) -> Harbour:
+    made = harbour(folder)
     made.agent = agent_files.write_setting(made.context, made.agent, "capture.quiet", "0s")
     return made
 

@@ -26,17 +26,16 @@ from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import verify as verify_operation
 from lifeboat_daemon.work.worker import Work
 from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour, harbour_after_a_day
 from support.daemon.protected import Protected
+from support.prepared_folders import PreparedFolders
 
 NOBODY = "0197fd80-0000-7000-8000-00000000000f"
 
 
 @pytest.fixture
-def ada(tmp_path: Path) -> Harbour:
-    made = harbour(tmp_path)
-    made.day_passes()
-    return made
+def ada(prepared_folders: PreparedFolders) -> Harbour:
+    return prepared_folders.restore("ada after a day", harbour_after_a_day)
 
 
 def test_a_whole_copy_is_verified_and_remembered(ada: Harbour) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from support.daemon.harbour import Harbour, harbour
+from support.daemon.harbour import Harbour, harbour, harbour_after_a_day
 from support.prepared_folders import PreparedFolders
 
 
@@ -18,13 +16,7 @@ def protected_ada(prepared_folders: PreparedFolders) -> Harbour:
 
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Harbour:
-    return prepared_folders.restore("ada after a day", _ada_after_a_day)
-
-
-def _ada_after_a_day(folder: Path) -> Harbour:
-    made = harbour(folder)
-    made.day_passes()
-    return made
+    return prepared_folders.restore("ada after a day", harbour_after_a_day)
 
 
 @pytest.fixture

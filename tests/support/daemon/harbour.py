@@ -64,3 +64,10 @@ def harbour(folder: Path, clock: Clock | None = None) -> Harbour:
     made = Harbour(context, agent)
     made.trees[0] = read_tree(agent.workspace)
     return made
+
+
+def harbour_after_a_day(folder: Path) -> Harbour:
+    """Return the agent after its first day. For `PreparedFolders.restore`."""
+    made = harbour(folder)
+    made.day_passes()
+    return made

@@ -183,3 +183,10 @@ class Protected:
             assert head is not None and head.base is not None
             changes = vault.changes(head.base, head.number).records
             return [(one.operation, codec.decode(one.record.line)["content"]) for one in changes]
+
+
+def protected_agent(folder: Path) -> Protected:
+    """Add the agent `ada`, which takes the first capture. For `PreparedFolders.restore`."""
+    made = Protected(folder)
+    made.add()
+    return made
