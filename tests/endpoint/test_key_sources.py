@@ -188,5 +188,6 @@ def test_another_kind_is_one_more_entry_point(tmp_path: Path, monkeypatch: pytes
         f"[{registry.GROUP}]\nkms = kms_plug_in:KIND\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(registry, "_entry_points", registry._entry_points.__wrapped__)
     source = made("kms:a", tmp_path)
     assert source.spec == "kms:a" and source.unwrap(source.wrap(SECRET)) == SECRET and "kms" in registry.kinds()
