@@ -38,22 +38,26 @@ from support.daemon.credentialed import (
 )
 from support.killing import killed_at
 from support.patience import patience
+from support.prepared_folders import PreparedFolders
 
 Json = dict[str, Any]
 
 
 @pytest.fixture
-def first(tmp_path: Path) -> Machine:
-    machine = Machine(tmp_path / "first")
-    live(machine)
-    return machine
+def first(prepared_folders: PreparedFolders) -> Machine:
+    return prepared_folders.restore("agent with credentials", _exported_machine)
 
 
 @pytest.fixture
-def archive(first: Machine, tmp_path: Path) -> Path:
-    file = tmp_path / "ada.alf"
-    exchange.export(first.context, "openclaw", first.workspace, file)
-    return file
+def archive(first: Machine) -> Path:
+    return first.folder.with_name("ada.alf")
+
+
+def _exported_machine(folder: Path) -> Machine:
+    machine = Machine(folder / "first")
+    live(machine)
+    exchange.export(machine.context, "openclaw", machine.workspace, folder / "ada.alf")
+    return machine
 
 
 def _imported(machine: Machine, archive: Path, **options: Any) -> Json:
