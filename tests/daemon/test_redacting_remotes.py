@@ -32,6 +32,7 @@ from support.daemon.purged import TEXT, bodies, leaks_below, purge
 from support.daemon.replicated import Replicated, in_this_process, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.killing import killed_at
+from support.prepared_folders import PreparedFolders
 
 DAY = 86400
 
@@ -53,9 +54,9 @@ def learned(machine: Machine) -> Machine:
 
 
 @pytest.fixture
-def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicated]:
+def ada(prepared_folders: PreparedFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicated]:
     """With an endpoint in this process."""
-    made = Replicated(machine_in(tmp_path / "laptop"))
+    made = Replicated(prepared_folders.restore("ada with an artifact", machine_in))
     with in_this_process(made, tmp_path / "there", monkeypatch):
         learned(made.machine)
         assert made.machine.push().state == "ok"
@@ -201,9 +202,9 @@ def test_a_remote_that_is_away_is_told_at_the_next_contact(stick: Machine, tmp_p
 
 
 def test_what_was_purged_before_the_first_push_is_known_there_before_anything_comes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    prepared_folders: PreparedFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Replicated(machine_in(tmp_path / "laptop"))
+    made = Replicated(prepared_folders.restore("ada with an artifact", machine_in))
     with in_this_process(made, tmp_path / "there", monkeypatch):
         learned(made.machine)
         done = purge(made.machine)

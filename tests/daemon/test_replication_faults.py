@@ -14,14 +14,20 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.remote.contract import Remote
 from support.daemon.faulty_transport import Fault, Kind, from_then_on, once
 from support.daemon.replicated import Replicated, in_a_folder, in_this_process, machine_in
+from support.prepared_folders import PreparedFolders
 
 KINDS = ("in process", "folder")
 CHANGING = ("push", "put_keys", "put_object", "put_signatures", "put", "set_head")
 
 
 @pytest.fixture(params=KINDS)
-def ada(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Replicated]:
-    made = Replicated(machine_in(tmp_path / "laptop"))
+def ada(
+    request: pytest.FixtureRequest,
+    prepared_folders: PreparedFolders,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Replicated]:
+    made = Replicated(prepared_folders.restore("ada with an artifact", machine_in))
     around = in_this_process if request.param == "in process" else in_a_folder
     with around(made, tmp_path / "there", monkeypatch):
         yield made
@@ -90,10 +96,10 @@ def test_an_answer_with_another_head_than_what_was_sent_is_not_believed(
 
 @pytest.mark.parametrize("nth", range(12))
 def test_an_answer_of_before_the_agent_was_made_known_there_is_asked_for_again_soon(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
+    prepared_folders: PreparedFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nth: int
 ) -> None:
     """The remote contradicts itself: no person has to do anything about that."""
-    ada, fault = Replicated(machine_in(tmp_path / "laptop")), Fault(Kind.STALE)
+    ada, fault = Replicated(prepared_folders.restore("ada with an artifact", machine_in)), Fault(Kind.STALE)
     with in_a_folder(ada, tmp_path / "there", monkeypatch):
         ada.through(fault, from_then_on(fault, nth))
 
