@@ -68,7 +68,7 @@ def _processes() -> int:
 def run_fast(known: lanes.Lanes, names: Sequence[str], processes: int, given: Sequence[str]) -> int:
     """Run the folders of fast targets in one process tree; the exit status."""
     folders = [folder for name in names for folder in known.fast[name]]
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations", "25", "--durations-min", "1"]
+    command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "25", "--durations-min", "1"]
     # Pictures that belong to nothing are found by a test: each process sees only some of them in use.
     command += ["--processes", str(processes), "--snapshot-warn-unused", *folders, *given]
     return subprocess.run(_with_temporary_files_in_memory(command), cwd=ROOT, check=False).returncode
@@ -124,7 +124,7 @@ def run_slow(target: lanes.SlowTarget, parts: Sequence[int], processes: int, giv
         rows = [module.removeprefix(BENCHMARK) for module in modules]
         command = [sys.executable, "-m", "benchmarks.run", "--quick", *given, *rows]
     else:
-        command = [sys.executable, "-m", "pytest", "-q", "-rs", "--durations", "10", "--durations-min", "1"]
+        command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "10", "--durations-min", "1"]
         command += [*target.pytest, "--processes", str(processes if target.parallel else 1), *modules, *given]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
