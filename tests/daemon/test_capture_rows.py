@@ -90,6 +90,18 @@ def test_bookkeeping_of_a_row_appends_nothing_to_an_ended_period(tmp_path: Path)
     assert not ada.capture().changed
 
 
+def test_a_row_of_an_ended_period_with_another_id_has_a_successor(tmp_path: Path) -> None:
+    """A restore writes rows under their ids, so the id that the database has now has to be in the newest record."""
+    ada = ProtectedClaw(tmp_path)
+    ada.install.remember("tea", "Likes green tea", created_at="2026-02-10T08:00:00+00:00")
+    ada.add()
+    before = ada.memories()["Likes green tea"]
+    ada.install.execute("update memories set id = 'another' where key = 'tea'")
+    assert ada.capture().records == {"updated": 1}
+    after = ada.memories()["Likes green tea"]
+    assert (after["supersedes"], after["raw_source_format"]["zeroclaw"]["row"]["id"]) == (before["id"], "another")
+
+
 def test_what_was_not_worth_a_successor_comes_with_the_next_one(tmp_path: Path) -> None:
     ada = ProtectedClaw(tmp_path)
     ada.install.remember("boat", "The red boat")
