@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,23 @@ def test_then_hours_then_days_then_weeks() -> None:
     assert 6 * 24 <= len([age for age in kept if day < age <= 7 * day]) <= 6 * 24 + 1
     assert 83 <= len([age for age in kept if 7 * day < age <= 90 * day]) <= 85
     assert 15 <= len([age for age in kept if age > 90 * day]) <= 17
+
+
+@pytest.mark.parametrize(
+    ("limit", "before"),
+    [
+        (timedelta(hours=Retention().all_hours), timedelta(minutes=10)),
+        (timedelta(days=Retention().hourly_days), timedelta(hours=2)),
+        (timedelta(days=Retention().daily_days), timedelta(days=1)),
+    ],
+    ids=["everything", "hours", "days"],
+)
+def test_a_sequence_that_is_exactly_as_old_as_a_limit_is_within_it(limit: timedelta, before: timedelta) -> None:
+    """So the one shortly before it, in the same longer period, is the last one of that period, and stays."""
+    now = datetime(2026, 11, 20, 12, 30, tzinfo=UTC)
+    rows = [row(0, now - limit - before), row(1, now - limit), row(2, now)]
+    assert to_drop(rows, Retention(), now, None) == []
+    assert to_drop([rows[0], row(1, now - limit - timedelta(seconds=1)), rows[2]], Retention(), now, None) == [0]
 
 
 def test_the_last_of_each_period_is_the_one_that_stays() -> None:
