@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -38,6 +39,8 @@ SIZE = "5g"
 
 
 def main() -> None:
+    # A shell starts programs in the background with SIGINT ignored, and every child would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target")
     parser.add_argument("--parts", default="", help="Parts of a slow target, numbered from 1 (default: all).")
@@ -69,7 +72,7 @@ def run_fast(known: lanes.Lanes, names: Sequence[str], processes: int, given: Se
     """Run the folders of fast targets in one process tree; the exit status."""
     folders = [folder for name in names for folder in known.fast[name]]
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "25", "--durations-min", "1"]
-    # Pictures that belong to nothing are found by a test: each process sees only some of them in use.
+    # `tests/tui/test_pictures.py` finds unused pictures: each process uses only some of them.
     command += ["--processes", str(processes), "--snapshot-warn-unused", *folders, *given]
     return subprocess.run(_with_temporary_files_in_memory(command), cwd=ROOT, check=False).returncode
 

@@ -8,6 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
+from support.paths import TESTS
 from support.tui import scenes
 from support.tui.scenes import Scene
 
@@ -35,3 +36,9 @@ async def test_a_screen_looks_as_it_did(
     if size == "no-color":
         monkeypatch.setenv("NO_COLOR", "1")
     assert re.sub(r"terminal-\d+", "terminal-0", await scenes.drawn(scene, size)) == picture
+
+
+async def test_every_stored_picture_belongs_to_a_scene() -> None:
+    stored = {path.stem for path in (TESTS / "tui" / "__snapshots__" / "test_pictures").glob("*.svg")}
+    drawn = {f"test_a_screen_looks_as_it_did[{scene.name}-{size}]" for scene in scenes.SCENES for size in scenes.SIZES}
+    assert stored == drawn
