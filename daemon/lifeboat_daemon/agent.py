@@ -145,9 +145,12 @@ def everyone(context: Context) -> list[Agent]:
 
 
 def all_ids(context: Context) -> set[str]:
-    """The ids of all agents that have a file. Raises OSError."""
-    found = context.home.agents_folder.glob("*.toml")
-    return {path.stem for path in found if ids.is_uuid(path.stem)}
+    """The ids of all agents that have a file; of a folder that is not there, none. Raises OSError."""
+    try:
+        found = [Path(entry.name) for entry in context.files.scan(context.home.agents_folder)]
+    except FileNotFoundError:
+        return set()
+    return {path.stem for path in found if path.suffix == ".toml" and ids.is_uuid(path.stem)}
 
 
 def find(context: Context, text: str) -> Agent:

@@ -32,7 +32,13 @@ class Fleet:
 
     def load(self) -> tuple[list[Charge], list[str]]:
         """Read the files; those that are new, and the ids of those that went. A file that cannot be used changes
-        nothing, and `problem` says so."""
+        nothing, and `problem` says so. The agents are listed before the home is looked for: one that is moved away
+        at this moment has no agents either."""
+        try:
+            ids_there = agent_files.all_ids(self._context)
+        except OSError as error:
+            self.problem = of_system(error).message
+            return [], []
         self.problem = self._lost_home()
         if self.problem is not None:
             return [], []
@@ -41,11 +47,6 @@ class Fleet:
             self.problem = self.config.problem
         except LifeboatError as error:
             self.problem = error.message
-        try:
-            ids_there = agent_files.all_ids(self._context)
-        except OSError as error:
-            self.problem = of_system(error).message
-            return [], []
         gone = sorted(self.charges.keys() - ids_there)
         for agent_id in gone:
             self.charges.pop(agent_id).is_gone = True

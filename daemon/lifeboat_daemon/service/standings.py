@@ -26,6 +26,7 @@ PATIENCE = 8.0
 KEY_PATIENCE = 3.0
 """Seconds. A store of keys may never answer."""
 NOT_YET = "key: its store has not answered yet"
+STILL_BEGINNING = "the service still cleans up after its last run and has not looked at the agents; ask again soon"
 
 
 class Standings:
@@ -135,7 +136,8 @@ class Standings:
         ledger = awake.read(self._parts.context)
         found = (self._of(charge, ledger) for charge in self._fleet)
         agents = sorted(found, key=lambda one: (one.name.casefold(), one.id))
-        problems = [self._fleet.problem] if self._fleet.problem else []
+        problems = [] if self.began else [STILL_BEGINNING]
+        problems += [self._fleet.problem] if self._fleet.problem else []
         context = self._parts.context
         trusted = clock_trust.is_trusted(context)
         return standing.summary(agents, self.key, problems, clock_trusted=trusted, now=context.clock.now())

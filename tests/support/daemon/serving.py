@@ -106,9 +106,10 @@ class Daemon:
         return found
 
     def is_settled(self) -> bool:
-        """Whether nothing runs, nothing waits, and every agent is watched."""
+        """Whether the agents are in its care, nothing runs, nothing waits, and every agent is watched."""
         found = self.ask("daemon")
-        return not found["jobs"] and all(one["watches"] for one in found["agents"])
+        watches = [one["watches"] for one in found["agents"]]
+        return bool(watches) and not found["jobs"] and all(watches)
 
     def stop(self) -> int:
         """Stop it as a service manager does; its exit status."""

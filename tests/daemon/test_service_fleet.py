@@ -1,0 +1,54 @@
+"""The agents in the daemon's care while their files change under it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon.service.fleet import Fleet
+from support.daemon.protected import Protected
+
+
+class MovesHome(SystemFiles):
+    """Moves a folder away before the operation that comes after `after` others; None for never."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self.after: int | None = None
+
+    def _count(self) -> None:
+        if self.after == 0:
+            self._home.rename(self._home.with_name("aside"))
+        if self.after is not None:
+            self.after -= 1
+
+    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]:
+        self._count()
+        return super().scan(folder)
+
+    def open_regular(self, path: StrPath) -> int:
+        self._count()
+        return super().open_regular(path)
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    made.add(name="ada")
+    return made
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_home_that_is_moved_away_while_it_is_read_loses_no_agent(ada: Protected, after: int) -> None:
+    moving = MovesHome(ada.context.home.folder)
+    fleet = Fleet(replace(ada.context, files=moving))
+    fleet.load()
+    moving.after = after
+    assert fleet.load() == ([], [])
+    assert moving.after < 0 and list(fleet.charges) == [ada.agent.id]
+    fleet.load()
+    assert "is gone" in str(fleet.problem) and list(fleet.charges) == [ada.agent.id]
