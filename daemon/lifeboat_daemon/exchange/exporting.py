@@ -162,9 +162,9 @@ def _write(
     if since == number:
         raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
     with file as stream:
-        if since is not None:
-            return write_delta(vault.changes(since, number), stream).records
         keys = _keys(context, vault.agent_id)
+        if since is not None:
+            return write_delta(vault.changes(since, number), stream, keys=keys).records
         return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
 
 
