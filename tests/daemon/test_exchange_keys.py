@@ -27,7 +27,7 @@ EXPORT = "export"
 
 @dataclass
 class History:
-    """An agent that is exported now and then: first a snapshot, then a delta since the last file if something changed."""
+    """An agent that is exported now and then: a snapshot, then a delta since the last file if anything changed."""
 
     machine: Machine
     base: Path | None = None

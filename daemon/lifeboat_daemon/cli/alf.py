@@ -372,7 +372,11 @@ def export(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> None:
-    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one."""
+    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one.
+
+    The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
+    is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
+    """
     from lifeboat_daemon import exchange
 
     seal = encryption.of_export(encrypt, recipients, encryption.passphrase_from_stdin(passphrase_stdin))

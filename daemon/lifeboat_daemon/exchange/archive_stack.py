@@ -11,7 +11,7 @@ from lifeboat_alf import merkle
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.errors import BaseMismatch, SignatureError
+from lifeboat_alf.errors import ApplyError, BaseMismatch, SignatureError
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import State
 from lifeboat_daemon import state_documents
@@ -49,11 +49,18 @@ def opened_stack(archives: Sequence[Archive]) -> Iterator[ArchiveStack]:
             _check_signed(state, archives[0].path)
         for archive in archives[1:]:
             delta = stack.enter_context(DeltaReader(archive.stream))
-            below, state = state, AppliedState(state, delta)
+            below, state = state, _applied(state, delta)
             keys = delta.keys or keys
             _check_made(below, state, archive.path)
         before = _unopened(base, base.keys)
         yield ArchiveStack(base, state, keys, [each for each in _unopened(state, keys) if each not in before])
+
+
+def _applied(base: State, delta: DeltaReader) -> State:
+    try:
+        return AppliedState(base, delta)
+    except ApplyError as error:
+        raise type(error)(error.message, fix=error.fix or NEEDS_A_SNAPSHOT) from error
 
 
 def _check_signed(state: State, path: Path) -> None:
