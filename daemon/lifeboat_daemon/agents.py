@@ -12,7 +12,7 @@ from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import leftovers
-from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
+from lifeboat_daemon.agent import AGENT_FILE, Agent, everyone, find, read, save, write_setting
 from lifeboat_daemon.capture import guard, installed
 from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
@@ -28,8 +28,6 @@ from lifeboat_endpoint.vault import Vault
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
 LONGEST_NAME = 100
-AGENT_FILE = "agent.toml"
-"""The agent's file, kept in the vault of an agent that was removed."""
 
 __all__ = [
     "Agent",

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from lifeboat_alf import ids
+from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.context import Context
 from lifeboat_endpoint.errors import VaultError, VaultMissing
 
@@ -36,7 +37,7 @@ def remove_begun_vaults(context: Context) -> list[Path]:
 
 
 def _is_nobodys(context: Context, folder: Path) -> bool:
-    return not context.home.agent_file(folder.name).exists()
+    return folder.name not in agent_files.all_ids(context)
 
 
 def _is_empty(context: Context, agent_id: str) -> bool:

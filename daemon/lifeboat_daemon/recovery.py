@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from lifeboat_daemon import lost_agents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import folders
 from lifeboat_keys.names import SETTLING
+
+
+def rebuild_agents(context: Context) -> list[str]:
+    """Write the lost files of agents again; a sentence for each."""
+    return lost_agents.rebuild(context)
 
 
 def finish_restores(context: Context) -> list[str]:

@@ -168,7 +168,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         session.vault.set(SECRETS, memory, kind="secrets")
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
-    remember(session.vault, seen.installed)
+    remember(session.vault, seen.installed, session.agent)
     _note_kept_out(session, work)
     work.rows.decide()
     if work.tree.withheld or work.rows.arrived:
