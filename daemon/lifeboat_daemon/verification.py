@@ -210,7 +210,8 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
         live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
-        mismatches = [*found, *rows.mismatches, *differing]
+        lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
+        mismatches = [*found, *lost, *rows.mismatches, *differing]
         return Drill(agent.id, state.sequence.number, len(items), mismatches, live, absent, signed, whole, rows.rows)
     except LifeboatError as error:
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import lifecycle
+from lifeboat_alf import lifecycle, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
@@ -155,6 +155,7 @@ def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> Se
         time=session.now,
         counts=work.counts,
         purges=session.purges,
+        runtime=session.agent.runtime,
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes
@@ -264,7 +265,7 @@ def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:
         for path, large in tree.large.new.items():
             db.put_large(path, large.size, large.captured_at)
         for path in tree.changed:
-            if session.overlay.puts.get(path, ...) is None:
+            if not metas.is_file(session.overlay.meta(path) or {"type": None}):
                 db.drop_large(path)
         if work.rows.has_news:
             work.rows.remember()

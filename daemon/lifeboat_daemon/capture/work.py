@@ -75,6 +75,7 @@ class Work:
             lookalikes=lookalikes.read(session.db),
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
+            runtime=seen.adapter.runtime,
         )
         self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)
 
