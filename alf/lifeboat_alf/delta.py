@@ -357,7 +357,8 @@ def _purged(changes: Changes) -> BundleRedactions:
     """
     put = [change.entry for change in changes.entries if change.entry is not None]
     lines = [change.record for change in changes.records]
-    unsalted = (item.leaf.digest for item in (*put, *lines, *changes.gone) if not item.leaf.salt)
+    items = chain((entry.leaf for entry in put), (line.leaf for line in lines), (gone.leaf for gone in changes.gone))
+    unsalted = (leaf.digest for leaf in items if not leaf.salt)
     listed = chain.from_iterable(bundle_redactions.listed_records(entry.meta) for entry in put)
     changed = chain((record.id for record in lines), changes.removed, (gone.id for gone in changes.gone))
     gone = tuple(sorted(changes.gone, key=bundle_redactions.place))
