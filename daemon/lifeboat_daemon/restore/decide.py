@@ -25,7 +25,8 @@ class Action(StrEnum):
 class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
     `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
-    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted."""
+    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted.
+    `is_database`: an SQLite database stands there, and a log that appears beside it belongs to it."""
 
     name: str
     action: Action
@@ -36,6 +37,7 @@ class Item:
     reason: str = ""
     old_time: int | None = None
     companion: bool = False
+    is_database: bool = False
 
     @property
     def is_write(self) -> bool:
