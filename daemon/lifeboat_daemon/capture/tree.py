@@ -93,6 +93,18 @@ class Tree:
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
 
+    def take_back(self, found: Found) -> bool:
+        """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
+        sealed for its new version."""
+        put, old = self.overlay.puts.get(found.path), self.overlay.old(found.path)
+        if (put is not None and metas.CUTS in put.meta) or (old is not None and metas.CUTS in old.meta):
+            return False
+        self.overlay.puts.pop(found.path, None)
+        self.changed.discard(found.path)
+        self.seen.pop(found.native, None)
+        self.large.new.pop(found.path, None)
+        return True
+
     @property
     def reads_everything(self) -> bool:
         """Whether a secret that may stand anywhere, or the lack of a cache, has every file read."""
