@@ -15,7 +15,7 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture import lookalikes, names, read
+from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
 from lifeboat_daemon.capture.caps import Caps
 from lifeboat_daemon.capture.large import LargeFiles
 from lifeboat_daemon.capture.lookalikes import Places
@@ -98,6 +98,18 @@ class Tree:
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
         self._drop_conflicting(scan)
+
+    def take_back(self, found: Found) -> bool:
+        """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
+        sealed for its new version."""
+        put, old = self.overlay.puts.get(found.path), self.overlay.old(found.path)
+        if (put is not None and metas.CUTS in put.meta) or (old is not None and metas.CUTS in old.meta):
+            return False
+        self.overlay.puts.pop(found.path, None)
+        self.changed.discard(found.path)
+        self.seen.pop(found.native, None)
+        self.large.new.pop(found.path, None)
+        return True
 
     @property
     def reads_everything(self) -> bool:
@@ -193,7 +205,7 @@ class Tree:
         limit = LARGEST if cap is None else cap.size
         most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            content = read.read_file(self.files, found.real, most)
+            content = self._content(found, most)
             return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
             self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
@@ -204,6 +216,13 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
         return None
+
+    def _content(self, found: Found, limit: int) -> read.Content:
+        """Raises OverLimit, Unstable, OSError."""
+        may_be_one = sqlite_files.may_be_database(found.key.size, has_log=found.has_log)
+        if may_be_one and sqlite_files.is_database(self.files, found.real):
+            return sqlite_files.read_database(self.files, found.real, limit, self.staging / "database")
+        return read.read_file(self.files, found.real, limit)
 
     def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
         try:
@@ -250,13 +269,20 @@ class Tree:
             meta[metas.RECORDS] = old[metas.RECORDS]
         if cuts:
             meta[metas.CUTS] = cuts
-        changed = self.overlay.put(found.path, meta, data)
+        changed = not self._is_same_database(found.path, data) and self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
         if changed or is_new or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
+
+    def _is_same_database(self, path: str, data: bytes) -> bool:
+        """Whether the head has this database, and only the counters in its header differ."""
+        old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
+        if old is None or old.size != len(data):
+            return False
+        return sqlite_files.differs_in_counters_only(self.overlay.old_body(path) or b"", data)
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""

@@ -21,7 +21,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, target
+from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
@@ -181,7 +181,7 @@ def plan(
     goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
     removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
     rules = _rules(context, state, folder, filler, is_fresh)
-    items = _workspace_items(contents, adapter, options, removable, rules)
+    items = own_databases.with_logs(context, _workspace_items(contents, adapter, options, removable, rules), rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
     home = plan_home(home_around, translated.files)
