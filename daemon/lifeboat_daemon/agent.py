@@ -14,6 +14,7 @@ from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
+from lifeboat_daemon.folder_names import names_in
 
 SETTINGS = "settings"
 AGENT_FILE = "agent.toml"
@@ -183,11 +184,7 @@ def ids_without_description(context: Context) -> set[str]:
 
 
 def _ids_in(context: Context, folder: Path, suffix: str) -> set[str]:
-    try:
-        names = [entry.name for entry in context.files.scan(folder)]
-    except FileNotFoundError:
-        return set()
-    found = {name.removesuffix(suffix) for name in names if name.endswith(suffix)}
+    found = {name.removesuffix(suffix) for name in names_in(context.files, folder) if name.endswith(suffix)}
     return {name for name in found if ids.is_uuid(name)}
 
 
@@ -246,9 +243,7 @@ def save(context: Context, agent: Agent) -> Agent:
 
     path = context.home.agent_file(agent.id)
     try:
-        data = config.recall(
-            context.files, path, _good_file(context, agent.id), is_lost=_has_vault(context, agent.id)
-        )
+        data = config.recall(context.files, path, _good_file(context, agent.id), is_lost=_has_vault(context, agent.id))
         document = tomlkit.parse(data.decode())
     except FileNotFoundError:
         document = tomlkit.document()

@@ -98,6 +98,7 @@ def remember(files: FileOperations, good: Path, data: bytes) -> None:
         except FileNotFoundError:
             if not data:
                 return
+        files.make_folders(good.parent, 0o700)
         write_atomic(files, good, data)
 
 
@@ -119,6 +120,7 @@ def recall(files: FileOperations, path: Path, good: Path, *, is_lost: bool = Tru
             kept = read_all(files, good)
     if kept.strip():
         with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
+            files.make_folders(path.parent, 0o700)
             write_atomic(files, path, kept)
         return kept
     if found is None:

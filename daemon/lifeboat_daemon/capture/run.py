@@ -30,7 +30,6 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.errors import RedactedMeanwhile
 from lifeboat_endpoint.vault import SequenceRow, Vault
-from lifeboat_keys.errors import NoKey
 
 JsonObject = dict[str, Any]
 
@@ -72,11 +71,12 @@ def _with_any_caches(context: Context, agent: Agent, vault: Vault, kind: str, *,
 
 def _complete_keys(context: Context) -> None:
     """What this machine can make again by itself never stops a capture. Raises NoKey when the user's key was lost."""
-    try:
-        _ = context.keys().device
-    except NoKey:
-        _ = context.keys().public
-        context.keys().ensure()
+    keys = context.keys()
+    if keys.is_complete:
+        _ = keys.device
+    else:
+        _ = keys.public
+        keys.ensure()
 
 
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:

@@ -20,7 +20,7 @@ def run(work: Work) -> JsonObject:
     """See the module. What cannot be finished now is a problem, and keeps nothing else from being done."""
     context, problems = work.context, []
     said = [
-        *recovery.rebuild_agents(context),
+        *recovery.rebuild_lost(context),
         *recovery.finish_restores(context),
         *recovery.finish_purges(context),
     ]
