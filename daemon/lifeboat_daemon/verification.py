@@ -41,6 +41,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
+from lifeboat_endpoint.errors import RemoteError
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -173,7 +174,7 @@ def drill(
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept), tell)
+        result = try_out(context, agent, vault.state(chosen), _sentences(kept), tell, whole=whole)
         _remember(vault, result, context.now())
         head = vault.head()
     if head is None or head.number != chosen:
@@ -206,7 +207,21 @@ def _chosen(vault: Vault, number: int | None) -> int:
     return head.number
 
 
-def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: list[str], tell: Tell) -> Drill:
+def try_out(
+    context: Context,
+    agent: Agent,
+    state: State,
+    found: list[str],
+    tell: Tell,
+    *,
+    whole: bool = False,
+    is_local: bool = True,
+) -> Drill:
+    """Restore a state into a folder of its own by the code of a restore, and compare every byte with the state.
+
+    `found`: mismatches that are known already. `is_local`: the state is this machine's, so files of the workspace that
+    are as they were captured are compared too. Raises RemoteError for a remote that cannot be asked now.
+    """
     signed = state.sequence.signature is not None
     try:
         inventory = inventories.take(state)
@@ -219,13 +234,16 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
             found += _write_and_compare(context.files, proven, items, tell)
             damaged, in_both = _check_databases(context.files, items, folder / "workspace", agent.workspace)
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
-        live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
+        live, differing = 0, list[str]()
+        if is_local:
+            live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
+        lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
         return Drill(
             agent=agent.id,
             sequence=state.sequence.number,
             files=len(items),
-            mismatches=[*found, *damaged, *rows.mismatches, *differing],
+            mismatches=[*found, *lost, *damaged, *rows.mismatches, *differing],
             compared_live=live,
             absent=absent,
             signed=signed,
@@ -234,6 +252,8 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
             damaged=in_both,
         )
     except LifeboatError as error:
+        if isinstance(error, RemoteError) and error.retryable:
+            raise
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         problem = f"a document in it is not what this program writes ({type(error).__name__})"

@@ -14,13 +14,7 @@ from lifeboat_daemon import agents, status, verification
 from lifeboat_daemon.capture.large import Limits
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_endpoint.vault import Draft, Vault
-from support.daemon.protected import Protected, protected_agent
-from support.prepared_folders import PreparedFolders
-
-
-@pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
+from support.daemon.protected import Protected
 
 
 def test_artifacts_are_divided_by_the_threshold(ada: Protected) -> None:

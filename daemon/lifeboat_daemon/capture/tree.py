@@ -23,8 +23,9 @@ from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
+from lifeboat_daemon.capture.scan import FILE, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.name_conflicts import find_conflicts, parents
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.seen import Known
 
@@ -40,7 +41,8 @@ class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
     secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
-    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged."""
+    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged; `runtime`
+    is the one whose workspace it is."""
 
     files: FileOperations
     overlay: Overlay
@@ -55,6 +57,7 @@ class Tree:
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
+    runtime: str
     paced: bool = False
     withheld: frozenset[str] = frozenset()
     keep_out: KeepOut = field(default_factory=KeepOut)
@@ -86,6 +89,8 @@ class Tree:
         }
         over = self._caps.over(suspects, known, scan.found)
         self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})
+        if everything:
+            self._drop_conflicting(scan)
         self._drop_gone(scan, known, roots)
         if rows_follow or suspects or self.changed:
             self._look_for_known(one for name, one in scan.found.items() if name not in suspects)
@@ -93,6 +98,7 @@ class Tree:
             self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
+        self._drop_conflicting(scan)
 
     def take_back(self, found: Found) -> bool:
         """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
@@ -121,7 +127,7 @@ class Tree:
         self._news = False
         for name, found in suspects.items():
             if found.kind != FILE:
-                self._put_unread_kind(name, found)
+                self._put_unread_kind(name, found, known)
             elif self.large.is_large(found):
                 large.append((name, found))
             elif (one := self._read_with_secrets(found)) is not None:
@@ -236,7 +242,7 @@ class Tree:
         self.large.take(found.path, found.key.size)
         return True
 
-    def _put_unread_kind(self, name: str, found: Found) -> None:
+    def _put_unread_kind(self, name: str, found: Found, known: dict[str, Known]) -> None:
         try:
             if found.kind == LINK:
                 meta = read.link_meta(self.files, found.real, found.name_hex)
@@ -245,7 +251,9 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
             return
-        self._note(found.path, self.overlay.put(found.path, self._with_attachment(found.path, meta, 0), b""))
+        self._forget_former_path(name, found, known)
+        self._release(found.path)
+        self._note(found.path, self.overlay.put(found.path, meta, b""))
         self._remember(name, found)
 
     def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret], *, is_new: bool) -> None:
@@ -325,9 +333,10 @@ class Tree:
         """Ignored now, or the system says that there is nothing of this name."""
         root = next(root for root in roots if name.startswith(root.prefix))
         relative = name[len(root.prefix) :]
+        # A folder above that was found as a file, a link or an empty folder holds nothing any more.
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + names.archive_name(relative)[0], scan):
             return True
-        if any(parent in scan.found for parent in _parents(name)):
+        if any(parent in scan.found for parent in parents(name)):
             return True
         try:
             found = self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
@@ -348,17 +357,27 @@ class Tree:
     def _remove(self, path: str) -> None:
         if path in self.overlay.puts and self.overlay.puts[path] is not None:
             return
+        self._release(path)
+        self._note(path, self.overlay.remove(path))
+
+    def _release(self, path: str) -> None:
+        """Forget what a file held that is none any more."""
         self.cutter.release(path)
         self.lookalikes.pop(path, None)
-        self._note(path, self.overlay.remove(path))
+
+    def _drop_conflicting(self, scan: Scan) -> None:
+        """Drop what cannot stand beside what is there now, also where its absence alone is no deletion: what lay there
+        before a name became a file, a link or a folder. Without caches every path is looked at: the newest state can be
+        one that an earlier release captured."""
+        there = {one.path for one in scan.found.values()}
+        for path, other in find_conflicts(self.overlay, self.runtime, None if self._everything else self.changed):
+            self._remove(other if path in there and other not in there else path)
 
     def _differs(self, found: Found, known: Known | None) -> bool:
         """Whether a file has to be read. One whose time is as young as the last look could have changed since; of
         large ones the next change will tell."""
         if known is None or known.path != found.path:
             return True
-        if found.kind == FOLDER:
-            return False
         return known.key != found.key or (known.racy and not self.large.is_large(found))
 
     def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
@@ -376,9 +395,3 @@ def _was_skipped(path: str, scan: Scan) -> bool:
         return True
     pieces = path.split("/")
     return any("/".join(pieces[:end]) + "/" in scan.skipped for end in range(1, len(pieces)))
-
-
-def _parents(name: str) -> list[str]:
-    """Every folder above a name. One that was found as a file, a link or an empty folder holds nothing any more."""
-    parts = name.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]

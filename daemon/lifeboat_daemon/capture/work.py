@@ -76,6 +76,7 @@ class Work:
             paced=session.paced,
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
+            runtime=seen.adapter.runtime,
         )
         self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)
 

@@ -11,6 +11,7 @@ import msgspec
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
+from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.things import MEMORY
@@ -24,7 +25,8 @@ class RestoreReport:
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
-    are archive paths of files that may not be there because their credentials were not put back. `objects` is how many
+    are archive paths of files that may not be there because their credentials were not put back. `left_out` is what the
+    state cannot give: then the restore is a partial one. `objects` is how many
     things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones together."""
 
     agent: str
@@ -47,6 +49,7 @@ class RestoreReport:
     undo: bool = False
     recovered: bool = False
     skipped: list[dict[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
     state_dir: str | None = None
@@ -83,6 +86,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         signature=str(plan.verdict),
         in_place=plan.in_place,
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
+        left_out=[_lost(item) for item in plan.lost()],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
@@ -92,6 +96,10 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         **_receipt(plan, plan.fates),
         **fields,
     )
+
+
+def _lost(item: Item) -> dict[str, str]:
+    return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
 
 
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
