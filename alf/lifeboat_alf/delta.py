@@ -33,7 +33,6 @@ A reader applies seal, removals, updates and creates in this order. `delete` of 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -182,17 +181,15 @@ def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
 
 
 def _base_sha256(bundle: _Bundle, change: EntryChange) -> str | None:
-    """Which bytes a reader must have to make the new ones of. Of those that a purge left it is made here; of those that
-    a purge names, and that this base still has, it would tell what they were."""
+    """Return the digest of the bytes that a reader needs to make the new ones, or None when the bundle sends them whole.
+
+    Of bytes that a purge names, each reader has what its own list of purges left: the old bytes where the purge still
+    waits or was refused, the redacted ones elsewhere. So no patch against them fits every reader.
+    """
     base = change.base
-    if base is None or bundle.redactions.naming(base.leaf.digest) is None:
-        return None if base is None else base.sha256
-    if base.leaf.salt or change.base_body is None:
+    if base is None or bundle.redactions.naming(base.leaf.digest) is not None:
         return None
-    try:
-        return hashlib.sha256(change.base_body()).hexdigest()
-    except BodyAbsent:
-        return None
+    return base.sha256
 
 
 def _same_bytes(bundle: _Bundle, change: EntryChange, new: Entry) -> bool:

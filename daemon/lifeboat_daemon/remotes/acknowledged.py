@@ -23,7 +23,8 @@ DECISION = "remotes"
 class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one redaction stands at a remote. `state`: `done`, `waiting` (until `applies_at`, so that whoever owns the
     data there can refuse it) or `pending`, and then `message` says why, for people. `ask_at`: when the remote is asked
-    again, None for at the next contact. Times are timestamps."""
+    again without anything else to be said, None for at once; one that waits is asked about at every contact. Times are
+    timestamps."""
 
     state: str = "done"
     applies_at: str | None = None
@@ -33,6 +34,10 @@ class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_done(self) -> bool:
         return self.state == "done"
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state == "waiting"
 
     def is_due(self, now: datetime) -> bool:
         """Whether the remote is to be asked how it stands."""
