@@ -74,8 +74,8 @@ def export(
 
     A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
     now. `threshold` (bytes) replaces the setting for this file: of a known workspace that makes a sequence of its own,
-    and another one as usual after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence,
-    and what `encrypted.check` raises.
+    and another one as usual after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace,
+    UnknownSequence, and what `encrypted.check` raises.
     """
     encrypted.check(output, encryption)
     refuse_existing(output, force=force)
