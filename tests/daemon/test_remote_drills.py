@@ -15,7 +15,7 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.doctor import Level
 from lifeboat_daemon.doctor import remotes as doctor
 from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.remotes import acknowledged, drilling
+from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
@@ -124,6 +124,7 @@ def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, m
     """As an earlier version wrote it: the patch of a large artifact against bytes that no bundle carries."""
     with monkeypatch.context() as patch:
         patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        patch.setattr(delta_proof, "find_unreadable", lambda *_: [])
         ada.write("film.bin", b"\x01" * SMALL)
         ada.capture_and_push()
     found = drill(ada)
@@ -131,6 +132,17 @@ def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, m
     to = ada.folder / "back"
     ada.restore_from("ada", to)
     assert (to / "film.bin").read_bytes() == b"\x01" * SMALL
+
+
+def test_a_delta_that_its_reader_could_not_apply_is_followed_by_a_snapshot(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        ada.write("film.bin", b"\x01" * SMALL)
+        ada.capture_and_push()
+    found = drill(ada)
+    assert found.ok and not found.mended
 
 
 def test_a_state_that_this_machine_does_not_have_is_not_tried_out(
