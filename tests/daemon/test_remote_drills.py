@@ -21,6 +21,7 @@ from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
+from support.daemon.cli_client import run
 from support.daemon.machines import Machine
 from support.daemon.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
 from support.endpoint.endpoint_servers import running_endpoint
@@ -174,6 +175,20 @@ def test_a_look_does_not_take_back_what_a_drill_found(ada: Machine, tmp_path: Pa
     assert not read_back(ada)["ok"]
     assert drill(ada).ok
     assert read_back(ada)["ok"]
+
+
+def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
+    with ada.context.vault(ada.agent.id) as vault:
+        acknowledged.note(vault, ada.remote().id, verified_at="2026-01-01T00:00:00.000Z")
+    (document,) = run("sync", expect=1)["agents"]
+    (remote,) = document["remotes"]
+    assert (remote["state"], remote["fix"]) == ("error", "lifeboat verify ada --remote home")
+    assert "film.bin is not there" in remote["message"]
 
 
 def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
