@@ -13,7 +13,7 @@ import random
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
-from lifeboat_daemon import verification_rows
+from lifeboat_daemon import healing, verification_rows
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
@@ -54,7 +54,8 @@ _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, err
 class Drill:
     """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
-    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared."""
+    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
+    `healed` says which damaged bytes were read again, and from where."""
 
     agent: str
     sequence: int
@@ -65,6 +66,7 @@ class Drill:
     signed: bool = True
     whole: bool = False
     rows: int = 0
+    healed: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -78,7 +80,8 @@ class Drill:
 class Sample:
     """What a sample found. The digest and the signature of `sequence` cover everything; `files` and `records` say how
     many bodies of each were read back, `bytes` their size; `hurried`: time was over before all that were chosen.
-    `sequence` is None where even its row cannot be read."""
+    `sequence` is None where even its row cannot be read. `healed` says which damaged bytes were read again, and from
+    where; then all of the sequence was looked at once more."""
 
     agent: str
     sequence: int | None
@@ -88,6 +91,7 @@ class Sample:
     mismatches: list[str]
     signed: bool = True
     hurried: bool = False
+    healed: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -121,7 +125,10 @@ def sample(
         )
         if found.number is None and not found.findings:
             raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
-        result = _of_sample(agent, found)
+        healed = healing.from_workspace(context, agent, vault, found.damaged)
+        if healed:
+            found = vault.verify(found.number, trusted=trusted(context), whole=False)
+        result = replace(_of_sample(agent, found), healed=healed)
         _remember_sample(vault, result)
     return result
 
@@ -167,7 +174,11 @@ def drill(
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept), tell)
+        healed, missed = healing.heal(context, agent, vault, kept.damaged, tell)
+        if healed:
+            kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
+        found = [*_sentences(kept), *(missed if kept.damaged else ())]
+        result = replace(_try_out(context, agent, vault.state(chosen), whole, found, tell), healed=healed)
         _remember(vault, result, context.now())
     return result
 
@@ -201,6 +212,7 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
     try:
         inventory = inventories.take(state)
         inventories.check_signature(state, inventory, trusted(context))
+        inventory = inventories.prove(state, inventory)
         proven = Proven(state, inventory)
         adapter = context.adapter(agent.runtime)
         wanted = contents_module.gather(proven, inventory, adapter)

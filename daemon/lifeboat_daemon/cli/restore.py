@@ -197,6 +197,8 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "Put the credentials back",
             f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
         )
+    if any(each["code"] == "damaged" for each in report.get("left_out", [])):
+        yield "Read the damaged bytes again, from the workspace or a remote", f"lifeboat verify {name} --whole"
     for step in report["next"]:
         yield step["title"], step["command"]
     if report["undo"]:
@@ -226,7 +228,10 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
 @examining_command
 def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
-    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away."""
+    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away.
+
+    Bytes that are damaged are read again from the workspace or from a remote that has them.
+    """
     from lifeboat_daemon import verification
     from lifeboat_daemon.restore.opening import number_at
 
@@ -240,6 +245,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
     poke(session.context, found)
 
     def text() -> None:
+        for healed in report["healed"]:
+            session.output.line(healed)
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"

@@ -10,19 +10,20 @@ what it is now: the leaf of the bytes that stand there, cuts where they lie in t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.effective import Chains, in_append_order
-from lifeboat_alf.errors import BadJson, SignatureError
+from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -32,12 +33,22 @@ from lifeboat_keys.trusted import Trusted
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
-    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed."""
+    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed. `absent` are
+    paths of which only the description is held; `damaged` are left out of `entries` (see `prove`)."""
 
     digest: bytes
     entries: dict[str, Entry]
     memories: Memories
     redactions: tuple[Redaction, ...] = ()
+    absent: frozenset[str] = frozenset()
+    damaged: tuple[Damaged, ...] = ()
+
+
+class Damaged(NamedTuple):
+    """An entry whose bytes are not those that its leaf commits to, or cannot be read, and what reading them raised."""
+
+    entry: Entry
+    error: LifeboatError
 
 
 class _Line(msgspec.Struct):
@@ -157,6 +168,23 @@ def take(state: State) -> Inventory:
     return Inventory(merkle.digest_of_items(items), entries, memories, tuple(vouching.asked.values()))
 
 
+def prove(state: State, inventory: Inventory, wants: Callable[[Entry], bool] = lambda _: True) -> Inventory:
+    """Read the bytes of every wanted entry and hold them against its leaf. Return the inventory of what holds."""
+    proven = Proven(state, inventory)
+    absent, damaged = set[str](), dict[str, Damaged]()
+    for path, entry in inventory.entries.items():
+        if not wants(entry):
+            continue
+        try:
+            proven.body(path)
+        except BodyAbsent:
+            absent.add(path)
+        except (AlfError, VaultDamaged, VaultUnusable) as error:
+            damaged[path] = Damaged(entry, error)
+    entries = {path: entry for path, entry in inventory.entries.items() if path not in damaged}
+    return replace(inventory, entries=entries, absent=frozenset(absent), damaged=tuple(damaged.values()))
+
+
 class _Vouching:
     """What redactions say of a state; `asked` are those by id that say something of it."""
 
@@ -244,18 +272,6 @@ def _check_redaction(redaction: Redaction, trusted: Trusted | None, *, accept_ot
         if not accept_others:
             raise
         redacting.verify(redaction, None)
-
-
-def is_held(state: State, entry: Entry) -> bool:
-    """Whether the bytes of an entry are here. Only large artifacts can be away, so only they are read."""
-    attachment = entry.meta.get("attachment") or {}
-    if attachment.get("tier") != 3 and entry.leaf.digest != ABSENT_LEAF:
-        return True
-    try:
-        state.body(entry.path)
-    except BodyAbsent:
-        return False
-    return True
 
 
 def same_bytes(entry: Entry, data: bytes) -> bool:

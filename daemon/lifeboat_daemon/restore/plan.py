@@ -14,7 +14,7 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
-from lifeboat_alf.state import State
+from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
@@ -149,9 +149,12 @@ def plan(
     target_folder: Path | None,
     options: RestoreOptions,
     newest: State | None = None,
+    *,
+    partial: bool = False,
 ) -> Plan:
     """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes. `newest` is the
-    newest captured state of the agent, where there is one.
+    newest captured state of the agent, where there is one. `partial`: entries of a signed state whose bytes do not hold
+    are left out and named; otherwise, and without a signature, one such entry refuses the whole state.
 
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
     RuntimeDatabaseError.
@@ -159,6 +162,9 @@ def plan(
     given = _after_purges(context, given)
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
+    inventory = inventories.prove(given, inventory, _wanted_by(options))
+    if inventory.damaged and not (partial and verdict is Verdict.SIGNED):
+        raise inventory.damaged[0].error
     state = Proven(given, inventory)
     agent_id = ids.as_uuid(state.sequence.agent_id)
     agent = registered(context, agent_id)
@@ -236,6 +242,16 @@ def _workspace_items(
     rest = ((name, each) for name, each in wanted.items() if name in left_out)
     skipped = [Item(name, Action.SKIP, Path(), each, kind=each.kind, reason=BY_ROWS) for name, each in rest]
     return [*decide(files, removable, rules), *skipped]
+
+
+def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
+    """Say which entries are read before a restore: all but artifacts that were not asked for, which may be large."""
+
+    def wants(entry: Entry) -> bool:
+        is_artifact = entry.path.startswith(layout.ARTIFACTS)
+        return not is_artifact or options.wants(names.name_of(entry.path, entry.meta, layout.ARTIFACTS))
+
+    return wants
 
 
 def _refuse_conflicts(contents: Contents) -> None:

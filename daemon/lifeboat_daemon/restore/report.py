@@ -10,6 +10,7 @@ import msgspec
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.restore import receipt
+from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
@@ -109,11 +110,13 @@ def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
 
 def left_without(plan: Plan) -> list[str]:
     """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
-    there either, and the runtime's stores: it is given what belongs in them last, and may not take it."""
+    there either; files whose bytes are damaged; and the runtime's stores: it is given what belongs in them last, and
+    may not take it."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
+    damaged = {item.wanted.path for item in plan.lost() if item.wanted is not None and item.lost == DAMAGED}
     stores = {row.path for row in plan.contents.rows if plan.adapter.is_store(row.path)}
     rows = {name for write in plan.databases for name in write.withheld}
-    return sorted(stores | rows | {wanted.path for wanted in absent if wanted.cuts})
+    return sorted(stores | rows | damaged | {wanted.path for wanted in absent if wanted.cuts})
 
 
 def _state_dir(plan: Plan) -> str | None:
