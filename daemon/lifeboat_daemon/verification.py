@@ -223,6 +223,7 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
         live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
         lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
+        lost += [f"the record {each} was changed" for each in inventory.damaged_records]
         mismatches = [*found, *lost, *rows.mismatches, *differing]
         return Drill(agent.id, state.sequence.number, len(items), mismatches, live, absent, signed, whole, rows.rows)
     except LifeboatError as error:

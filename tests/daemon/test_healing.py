@@ -48,6 +48,16 @@ def flip(ada: Machine, path: str) -> None:
         (folder / "objects" / file).write_bytes(_flipped((folder / "objects" / file).read_bytes()))
 
 
+def flip_record(ada: Machine) -> str:
+    """Flip one bit in the line of a memory; its id."""
+    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
+        record_id, number, body = database.execute(
+            "select r.id, o.id, o.body from record r join object o on o.id = r.object order by o.id limit 1"
+        ).fetchone()
+        database.execute("update object set body = ? where id = ?", (_flipped(body), number))
+    return str(record_id)
+
+
 def _flipped(data: bytes) -> bytes:
     at = len(data) // 2
     return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
@@ -78,6 +88,28 @@ def test_everything_else_is_restored_and_what_is_damaged_is_named(ada: Machine, 
         assert not copy.exists() or copy.read_bytes() == file.read_bytes()
     found = status.gather(ada.context, ada.known_agent).damaged
     assert found is not None and name in found["first"]
+
+
+def test_every_file_is_restored_as_captured_when_a_record_is_damaged(ada: Machine, tmp_path: Path) -> None:
+    record_id = flip_record(ada)
+    report = restored(ada, to=tmp_path / "copy")
+    assert [(each["name"], each["code"]) for each in report.left_out] == [(f"memory {record_id}", "damaged")]
+    assert sum(report.outcomes.values()) == report.objects
+    for file in ada.workspace.iterdir():
+        assert (tmp_path / "copy" / file.name).read_bytes() == file.read_bytes()
+    found = verification.drill(ada.context, ada.known_agent).mismatches
+    assert f"the record {record_id} was changed" in found
+    assert status.gather(ada.context, ada.known_agent).damaged is not None
+
+
+def test_a_manifest_that_cannot_be_parsed_costs_no_file(ada: Machine, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
+        database.execute(
+            """update object set body = cast('no JSON' as blob), coding = 'plain', size = 7, base = null
+               where id in (select object from entry where path = 'manifest.json')"""
+        )
+    assert [each["name"] for each in restored(ada, to=tmp_path / "copy").left_out] == ["manifest.json"]
+    assert (tmp_path / "copy" / "MEMORY.md").read_text() == ada.read("MEMORY.md")
 
 
 def test_other_files_can_be_asked_for_by_name(ada: Machine, tmp_path: Path) -> None:
@@ -140,11 +172,7 @@ def test_verify_heals_a_record_from_a_remote(ada: Machine, tmp_path: Path) -> No
     (tmp_path / "stick").mkdir()
     ada.add_remote("stick", (tmp_path / "stick").as_uri())
     ada.push("stick")
-    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
-        number, body = database.execute(
-            "select o.id, o.body from record r join object o on o.id = r.object order by o.id limit 1"
-        ).fetchone()
-        database.execute("update object set body = ? where id = ?", (_flipped(body), number))
+    flip_record(ada)
     found = verification.drill(ada.context, ada.known_agent)
     assert found.mismatches == []
     assert any(each.startswith("record ") for each in found.healed)

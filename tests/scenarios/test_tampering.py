@@ -235,7 +235,8 @@ BYTES = {
     "the credentials": "credentials.json",
 }
 """Of these only the bytes changed: what is named is left out, and everything else is what was signed."""
-REST = {name: tamper for name, tamper in VAULT.items() if name not in BYTES}
+LINE = "a record's line"
+REST = {name: tamper for name, tamper in VAULT.items() if name not in (*BYTES, LINE)}
 
 
 @pytest.mark.parametrize(("case", "name"), BYTES.items(), ids=BYTES.keys())
@@ -249,6 +250,15 @@ def test_changed_bytes_are_left_out_and_named(
     assert [(each["name"], each["code"]) for each in report.left_out] == [(name, "damaged")]
     wanted = {path: node for path, node in read_tree(tmp_path / "whole").items() if path != name.encode()}
     assert differences(wanted, read_tree(tmp_path / "out")) == []
+
+
+def test_a_changed_line_is_left_out_and_named(kept: Kept, stolen: Context, tmp_path: Path) -> None:
+    whole = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
+    tampered_vault(stolen, kept.ada.agent.id, VAULT[LINE])
+    report = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    assert whole.left_out == []
+    assert [each["code"] for each in report.left_out] == ["damaged"]
+    assert differences(read_tree(tmp_path / "whole"), read_tree(tmp_path / "out")) == []
 
 
 @pytest.mark.parametrize("tamper", REST.values(), ids=REST.keys())

@@ -183,7 +183,8 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter:
     nothing, and bytes that are no UTF-8 are not in them."""
     name = names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(metas.RECORDS)
-    if ids and metas.is_file(entry.meta):
+    # A file whose memories cannot all be read is restored as it was captured.
+    if ids and metas.is_file(entry.meta) and inventory.damaged_records.keys().isdisjoint(ids):
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):
             joined = _joined(state, entry, ids, memories, adapter).encode("utf-8", "surrogatepass")

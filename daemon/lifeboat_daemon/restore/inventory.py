@@ -10,8 +10,8 @@ what it is now: the leaf of the bytes that stand there, cuts where they lie in t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ import msgspec
 
 from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.effective import Chains, in_append_order
+from lifeboat_alf.effective import Chains, in_append_order, partitions_of
 from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
@@ -34,7 +34,8 @@ from lifeboat_keys.trusted import Trusted
 class Inventory:
     """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
     any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed. `absent` are
-    paths of which only the description is held; `damaged` are left out of `entries` (see `prove`)."""
+    paths of which only the description is held; `damaged` are left out of `entries` (see `prove`). `damaged_records`
+    are not what was signed either: the partition of each, by id."""
 
     digest: bytes
     entries: dict[str, Entry]
@@ -42,6 +43,15 @@ class Inventory:
     redactions: tuple[Redaction, ...] = ()
     absent: frozenset[str] = frozenset()
     damaged: tuple[Damaged, ...] = ()
+    damaged_records: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def damage(self) -> LifeboatError | None:
+        """Return what the first thing that does not hold raises, None where all holds."""
+        if self.damaged:
+            return self.damaged[0].error
+        changed = next(iter(self.damaged_records.items()), None)
+        return None if changed is None else SignatureError(f"the record {changed[0]} in {changed[1]} was changed")
 
 
 class Damaged(NamedTuple):
@@ -112,6 +122,7 @@ class Proven:
     def __init__(self, state: State, inventory: Inventory) -> None:
         self._state = state
         self._entries = inventory.entries
+        self._damaged = inventory.damaged_records
 
     @property
     def as_signed(self) -> State:
@@ -142,10 +153,10 @@ class Proven:
         return merkle.leaf_holds(entry.leaf, body)
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
+        return (record for record in self._state.records(partition) if record.id not in self._damaged)
 
     def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
+        return None if record_id in self._damaged else self._state.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
         return self._state.gone()
@@ -156,16 +167,18 @@ class Proven:
 
 
 def take(state: State) -> Inventory:
-    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that was changed, or is
-    left out although no purge says so."""
+    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that is left out although
+    no purge says so."""
     entries, vouching = dict[str, Entry](), _Vouching(state.redactions)
     memories = Memories()
     items = []
     for entry in state.entries():
         items.append(merkle.entry_item(entry))
         entries[entry.path] = vouching.as_it_is(entry)
-    items.extend(_record_items(state, memories, vouching))
-    return Inventory(merkle.digest_of_items(items), entries, memories, tuple(vouching.asked.values()))
+    damaged: dict[str, str] = {}
+    items.extend(_record_items(state, memories, vouching, damaged))
+    redactions = tuple(vouching.asked.values())
+    return Inventory(merkle.digest_of_items(items), entries, memories, redactions, damaged_records=damaged)
 
 
 def prove(state: State, inventory: Inventory, wants: Callable[[Entry], bool] = lambda _: True) -> Inventory:
@@ -221,17 +234,29 @@ class _Vouching:
         self.asked.update((one.id, one) for one in self._known.all_naming(leaf.digest))
 
 
-def _record_items(state: State, memories: Memories, vouching: _Vouching) -> Iterator[tuple[bytes, bytes]]:
+def _record_items(
+    state: State, memories: Memories, vouching: _Vouching, damaged: dict[str, str]
+) -> Iterator[tuple[bytes, bytes]]:
     decode = msgspec.json.Decoder(_Line).decode
-    for record in in_append_order(state):
-        if not vouching.holds(record):
-            raise SignatureError(f"the record {record.id} in {record.partition} was changed")
-        memories.add(record.id, _decoded(record, decode))
+    for record in _records_of(state):
+        if vouching.holds(record):
+            memories.add(record.id, _decoded(record, decode))
+        else:
+            damaged[record.id] = record.partition
         yield merkle.record_item(record)
     for gone in state.gone():
         if not vouching.is_gone(gone):
             raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge says so")
         yield merkle.record_item(gone)
+
+
+def _records_of(state: State) -> Iterator[Record]:
+    """The records in append order; in the order of their partitions' names where the manifest is damaged."""
+    try:
+        partitions_of(state)
+    except (AlfError, VaultDamaged, VaultUnusable, msgspec.DecodeError, TypeError, KeyError, AttributeError):
+        return state.records()
+    return in_append_order(state)
 
 
 def _decoded(record: Record, decode: Any) -> _Line:

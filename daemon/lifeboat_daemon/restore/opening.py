@@ -34,8 +34,9 @@ def opened_plan(context: Context, agent: Agent, target: Path | None, options: Re
 
 def _note_damage(vault: Vault, made: Plan) -> None:
     """Let `status` say that the copy does not hold, until a verification finds that it does."""
-    if made.inventory.damaged and vault.get(DAMAGED) is None:
-        first = f"{printable(made.inventory.damaged[0].entry.path)}: the bytes are not those that were signed"
+    if made.inventory.damage is not None and vault.get(DAMAGED) is None:
+        damaged = [*(printable(each.entry.path) for each in made.inventory.damaged), *made.inventory.damaged_records]
+        first = f"{damaged[0]}: the bytes are not those that were signed"
         vault.set(DAMAGED, {"sequence": made.sequence, "whole": False, "first": first}, kind="damaged")
 
 

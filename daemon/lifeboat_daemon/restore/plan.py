@@ -41,6 +41,7 @@ from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
 BY_ROWS = "it is a database of the runtime, which is written row by row"
+DAMAGED_RECORD = "its bytes are not those that were signed"
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 
 
@@ -101,6 +102,10 @@ class Plan:
     def lost(self) -> list[Item]:
         """Return what was asked for and what the state cannot give: the restore is a partial one."""
         return [item for item in self.items if item.lost]
+
+    def lost_memories(self) -> list[str]:
+        """Return the ids of memories whose records do not hold; the files that they stand in are as captured."""
+        return [] if self.options.path_globs else list(self.inventory.damaged_records)
 
     def to_json(self) -> JsonObject:
         """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
@@ -163,8 +168,8 @@ def plan(
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
     inventory = inventories.prove(given, inventory, _wanted_by(options))
-    if inventory.damaged and not (partial and verdict is Verdict.SIGNED):
-        raise inventory.damaged[0].error
+    if inventory.damage is not None and not (partial and verdict is Verdict.SIGNED):
+        raise inventory.damage
     state = Proven(given, inventory)
     agent_id = ids.as_uuid(state.sequence.agent_id)
     agent = registered(context, agent_id)
@@ -224,7 +229,12 @@ def plan(
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=[*_warnings(items, contents), *home.warnings, *_said(stored.writes, running)],
+        warnings=[
+            *_warnings(items, contents),
+            *_damaged_memories(inventory, options),
+            *home.warnings,
+            *_said(stored.writes, running),
+        ],
         databases=stored.writes,
         server=stored.server,
         running=running,
@@ -252,6 +262,11 @@ def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
         return not is_artifact or options.wants(names.name_of(entry.path, entry.meta, layout.ARTIFACTS))
 
     return wants
+
+
+def _damaged_memories(inventory: Inventory, options: RestoreOptions) -> list[str]:
+    damaged = () if options.path_globs else inventory.damaged_records
+    return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
 
 
 def _refuse_conflicts(contents: Contents) -> None:

@@ -14,7 +14,7 @@ from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import MEMORY
 from lifeboat_daemon.state_documents import credentials_of
 
@@ -87,7 +87,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         signature=str(plan.verdict),
         in_place=plan.in_place,
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
-        left_out=[_lost(item) for item in plan.lost()],
+        left_out=[*map(_lost, plan.lost()), *map(_lost_memory, plan.lost_memories())],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
@@ -103,6 +103,10 @@ def _lost(item: Item) -> dict[str, str]:
     return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
 
 
+def _lost_memory(record_id: str) -> dict[str, str]:
+    return {"name": f"memory {record_id}", "code": DAMAGED, "reason": DAMAGED_RECORD}
+
+
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
     made = receipt.of(plan, fates)
     return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
@@ -115,7 +119,7 @@ def left_without(plan: Plan) -> list[str]:
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
     damaged = {item.wanted.path for item in plan.lost() if item.wanted is not None and item.lost == DAMAGED}
     stores = {row.path for row in plan.contents.rows if plan.adapter.is_store(row.path)}
-    rows = {name for write in plan.databases for name in write.withheld}
+    rows = {name for write in plan.databases for name in (*write.withheld, *plan.inventory.damaged_records)}
     return sorted(stores | rows | damaged | {wanted.path for wanted in absent if wanted.cuts})
 
 

@@ -45,6 +45,8 @@ def things_of(state: State, inventory: Inventory) -> Iterator[Thing]:
         yield Thing(CREDENTIAL, credential_id, layout.CREDENTIALS)
     for entry in inventory.entries.values():
         yield from _in_entry(state, entry)
+    for record_id in inventory.damaged_records:
+        yield Thing(MEMORY, record_id)
     for damaged in inventory.damaged:
         yield Thing(_kind(damaged.entry.path), printable(damaged.entry.path), damaged.entry.path)
 
