@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture import lookalikes, names, read
+from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
 from lifeboat_daemon.capture.caps import Caps
 from lifeboat_daemon.capture.large import LargeFiles
 from lifeboat_daemon.capture.lookalikes import Places
@@ -58,6 +58,7 @@ class Tree:
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
     runtime: str
+    paced: bool = False
     withheld: frozenset[str] = frozenset()
     keep_out: KeepOut = field(default_factory=KeepOut)
     changed: set[str] = field(default_factory=set)
@@ -98,6 +99,18 @@ class Tree:
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
         self._drop_conflicting(scan)
+
+    def take_back(self, found: Found) -> bool:
+        """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
+        sealed for its new version."""
+        put, old = self.overlay.puts.get(found.path), self.overlay.old(found.path)
+        if (put is not None and metas.CUTS in put.meta) or (old is not None and metas.CUTS in old.meta):
+            return False
+        self.overlay.puts.pop(found.path, None)
+        self.changed.discard(found.path)
+        self.seen.pop(found.native, None)
+        self.large.new.pop(found.path, None)
+        return True
 
     @property
     def reads_everything(self) -> bool:
@@ -182,7 +195,8 @@ class Tree:
 
     def _is_too_soon(self, found: Found) -> bool:
         captured_at = self.large.captured_at(found.path)
-        reason = None if self._everything else self._caps.too_soon(found, captured_at, self.now)
+        is_paced = self.paced and not self._everything
+        reason = self._caps.too_soon(found, captured_at, self.now) if is_paced else None
         if reason is not None:
             self.report.left_out[found.path] = reason
         return reason is not None
@@ -193,10 +207,10 @@ class Tree:
         limit = LARGEST if cap is None else cap.size
         most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            content = read.read_file(self.files, found.real, most)
+            content = self._content(found, most)
             return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
-            self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
+            self.report.leave_out(found.path, f"larger than {limit >> 20} MB")
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
@@ -204,6 +218,13 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
         return None
+
+    def _content(self, found: Found, limit: int) -> read.Content:
+        """Raises OverLimit, Unstable, OSError."""
+        may_be_one = sqlite_files.may_be_database(found.key.size, has_log=found.has_log)
+        if may_be_one and sqlite_files.is_database(self.files, found.real):
+            return sqlite_files.read_database(self.files, found.real, limit, self.staging / "database")
+        return read.read_file(self.files, found.real, limit)
 
     def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
         try:
@@ -213,10 +234,10 @@ class Tree:
             return None
 
     def _may_take(self, found: Found) -> bool:
-        reason = self.large.reason_against(found, anyhow=self._everything)
+        refusal = self.large.reason_against(found, anyhow=self._everything or not self.paced)
         self.report.no_room = self.large.no_room
-        if reason is not None:
-            self.report.left_out[found.path] = reason
+        if refusal is not None:
+            self.report.leave_out(found.path, refusal.why, wait=refusal.wait, fix=self.large.fix_of(refusal))
             return False
         self.large.take(found.path, found.key.size)
         return True
@@ -250,13 +271,20 @@ class Tree:
             meta[metas.RECORDS] = old[metas.RECORDS]
         if cuts:
             meta[metas.CUTS] = cuts
-        changed = self.overlay.put(found.path, meta, data)
+        changed = not self._is_same_database(found.path, data) and self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
         if changed or is_new or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
+
+    def _is_same_database(self, path: str, data: bytes) -> bool:
+        """Whether the head has this database, and only the counters in its header differ."""
+        old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
+        if old is None or old.size != len(data):
+            return False
+        return sqlite_files.differs_in_counters_only(self.overlay.old_body(path) or b"", data)
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""
@@ -352,13 +380,16 @@ class Tree:
             return True
         return known.key != found.key or (known.racy and not self.large.is_large(found))
 
-    def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
-        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it."""
-        for path, (data, secrets) in tables.items():
+    def put_rows(
+        self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str], kept: Container[str] = ()
+    ) -> None:
+        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it. Those of
+        `kept` stay as the head has them."""
+        for path, (data, secrets) in ((path, found) for path, found in tables.items() if path not in kept):
             body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
         for path in former:
-            if path not in tables and path not in self.withheld:
+            if path not in tables and path not in self.withheld and path not in kept:
                 self._remove(path)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli import passphrases, receipts, restore_from
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
@@ -221,14 +222,18 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 
 @click.command(
     short_help="Try the copy out: restore it aside, compare every byte.",
-    epilog=examples("lifeboat verify Juniper", "lifeboat verify Juniper --at 3"),
+    epilog=examples(
+        "lifeboat verify Juniper", "lifeboat verify Juniper --at 3", "lifeboat verify Juniper --remote NAME"
+    ),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
+@click.option("--remote", type=REMOTE, help="Restore the newest state of this remote, from its files alone.")
 @examining_command
-def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
-    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away.
+def verify(session: Session, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
+    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
+    the copy does not hold, or when a limit keeps files of the agent out of it.
 
     Bytes that are damaged are read again from the workspace or from a remote that has them.
     """
@@ -236,6 +241,10 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
     from lifeboat_daemon.restore.opening import number_at
 
     found = agents.find(session.context, agent)
+    if remote is not None:
+        if at is not None or whole:
+            raise click.UsageError("--remote tries out the newest state there: leave out --at and --whole.")
+        return _verify_remote(session, found, remote)
     number = None
     if at is not None:
         with session.context.vault(found.id) as vault:
@@ -249,10 +258,38 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
             session.output.line(healed)
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
+        for damage in report["damaged"]:
+            session.output.warn(f"{damage}; the copy is as the workspace has it")
+        for reason in report["not_captured"]:
+            session.output.warn(f"not in this sequence: {reason}")
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
+        verdict += (
+            f"; {count_text(report['over_limit'], 'file')} of the agent not in it" if report["over_limit"] else ""
+        )
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
+
+    session.output.document(report, text)
+    return 1 if report["mismatches"] or report["over_limit"] else 0
+
+
+def _verify_remote(session: Session, found: Agent, remote: str) -> int:
+    from lifeboat_daemon.remotes import drilling, registry
+
+    config = registry.find(session.context, remote)
+    with session.output.progress(f"Verifying {found.name} at {config.name}") as tell:
+        report = drilling.drill(session.context, found, config, tell).to_json()
+    poke(session.context, found)
+
+    def text() -> None:
+        for problem in report["mended"]:
+            session.output.line(f"mended by a new snapshot: {problem}")
+        for mismatch in report["mismatches"]:
+            session.output.line(mismatch)
+        verdict = "cannot be restored from" if report["mismatches"] else "holds: every byte came back from there"
+        where = f"sequence {report['sequence']} at {config.name} ({count_text(report['files'], 'file')})"
+        session.output.line(f"{found.name}: {where} {verdict}", style="bold")
 
     session.output.document(report, text)
     return 1 if report["mismatches"] else 0

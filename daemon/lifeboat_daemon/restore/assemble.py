@@ -102,7 +102,7 @@ def _move(item: Item, places: list[Place], staged: Path | None) -> Move:
     place = target.place_for(places, path)
     aside = place.undo / os.path.relpath(path, place.folder)
     loose = item.companion and path.name.endswith(INDEX_OF_LOG)
-    is_database = item.wanted is not None and item.wanted.basis == DATABASE
+    is_database = item.is_database or (item.wanted is not None and item.wanted.basis == DATABASE)
     return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen, loose, is_database)
 
 

@@ -27,7 +27,8 @@ class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
     `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
     given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted. `lost`
-    is the code of why the state cannot give it (see `contents.LeftOut`), "" for everything else."""
+    is the code of why the state cannot give it (see `contents.LeftOut`), "" for everything else. `is_database`: an
+    SQLite database stands there, and a log that appears beside it belongs to it."""
 
     name: str
     action: Action
@@ -39,6 +40,7 @@ class Item:
     old_time: int | None = None
     companion: bool = False
     lost: str = ""
+    is_database: bool = False
 
     @property
     def is_write(self) -> bool:

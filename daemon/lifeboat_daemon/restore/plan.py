@@ -18,10 +18,11 @@ from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import not_captured
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, target
+from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
@@ -192,7 +193,7 @@ def plan(
     goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
     removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
     rules = _rules(context, state, folder, filler, is_fresh)
-    items = _workspace_items(contents, adapter, options, removable, rules)
+    items = own_databases.with_logs(context, _workspace_items(contents, adapter, options, removable, rules), rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
     home = plan_home(home_around, translated.files)
@@ -232,6 +233,7 @@ def plan(
         warnings=[
             *_warnings(items, contents),
             *_damaged_memories(inventory, options),
+            *_never_captured(context, agent, state),
             *home.warnings,
             *_said(stored.writes, running),
         ],
@@ -463,6 +465,20 @@ def missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
     """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
     identity = state_documents.of(state, layout.IDENTITY)
     return adapter.missing_on_host(identity) if identity else []
+
+
+def _never_captured(context: Context, agent: Agent | None, state: State) -> list[str]:
+    """What the last capture left out, where its state is restored: it comes back from nowhere."""
+    if agent is None:
+        return []
+    try:
+        with context.vault(agent.id) as vault:
+            head = vault.head()
+    except VaultMissing:
+        return []
+    if head is None or head.number != state.sequence.number:
+        return []
+    return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
 
 
 def _warnings(items: list[Item], contents: Contents) -> list[str]:
