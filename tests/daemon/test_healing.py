@@ -206,6 +206,29 @@ def test_an_older_version_that_is_a_patch_on_damaged_bytes_is_healed_with_them(a
     assert [each.partition(":")[0] for each in found.healed] == ["notes.txt"]
 
 
+def test_what_is_captured_after_the_damage_stays_whole_when_it_is_healed(ada: Machine, tmp_path: Path) -> None:
+    """A new version must not rest on bytes that healing takes away."""
+    (tmp_path / "stick").mkdir()
+    ada.add_remote("stick", (tmp_path / "stick").as_uri())
+    text = "".join(f"Line {number} of a long text about the harbour.\n" for number in range(400))
+    ada.write("notes.txt", text)
+    ada.capture_and_push("stick")
+    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
+        wrong = text.replace("Line 7 ", "Line 8 ").encode()
+        changed = database.execute(
+            """update object set body = ?, coding = 'plain', base = null
+               where id = (select object from entry where path = 'artifacts/notes.txt')""",
+            (wrong,),
+        )
+        assert changed.rowcount == 1
+    ada.write("notes.txt", text.replace("Line 7 ", "Line 8 ") + "One more line.\n")
+    ada.capture()
+    (ada.workspace / "notes.txt").unlink()
+    found = verification.drill(ada.context, ada.known_agent, whole=True)
+    assert found.mismatches == []
+    assert found.healed == ["notes.txt: its damaged bytes were read again from stick"]
+
+
 def test_a_capture_of_the_same_bytes_heals_them(ada: Machine) -> None:
     """Content that is here already is not kept twice, so it has to be what it was."""
     flip(ada, "artifacts/pic.png")

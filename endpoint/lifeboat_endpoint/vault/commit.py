@@ -148,7 +148,7 @@ class Commit:
             return self._writer.put(body, sha256, leaf=leaf, base=held)
         twin = held if held in twins else twins[0]
         if not self._reads_as(twin, body):
-            self._writer.fill(twin, body)  # it is damaged, and the right bytes are here
+            self._writer.heal(twin, body)  # it is damaged, and the right bytes are here
         return twin
 
     def _reads_as(self, number: int, body: bytes) -> bool:

@@ -262,7 +262,7 @@ class Vault(VaultPurging):
             row = self._metadata.row(sql.OBJECT_CHECK, (number,))
             if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):
                 return False
-            writer.fill(number, body)
+            writer.heal(number, body)
             writer.flush()
             self._audit("heal", f"object {number}", {"bytes": len(body)})
         return True
