@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import status, verification
+from lifeboat_daemon import differences, status, verification
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, restore
 from support.daemon import cli_client
 from support.daemon.machines import Machine
@@ -116,6 +116,18 @@ def test_other_files_can_be_asked_for_by_name(ada: Machine, tmp_path: Path) -> N
     flip(ada, "artifacts/pic.png")
     assert restored(ada, to=tmp_path / "copy", path_globs=("MEMORY.md",)).left_out == []
     assert (tmp_path / "copy" / "MEMORY.md").read_text() == ada.read("MEMORY.md")
+
+
+def test_a_comparison_names_what_is_damaged_and_tells_the_rest(ada: Machine) -> None:
+    ada.write("pic.png", OTHER)
+    ada.write("SOUL.md", "# Soul\n\nBe brief.\n")
+    ada.capture()
+    for body in (ada.context.home.vault_folder(ada.agent.id) / "objects").iterdir():
+        body.unlink()
+    document = differences.between(ada.context, ada.known_agent, "0", "1")
+    assert [each["path"] for each in document["files"] if each.get("damaged")] == ["artifacts/pic.png"]
+    assert any("Be brief" in each.get("diff", "") for each in document["files"])
+    assert any("damaged" in line for line in differences.lines(document))
 
 
 def test_a_damaged_file_that_is_missing_in_place_stays_in_the_newest_state(ada: Machine) -> None:
