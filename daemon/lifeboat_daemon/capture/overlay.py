@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_alf import layout
 from lifeboat_alf.redactions import NONE
 from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_daemon.name_conflicts import FILE
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import EntryPut
 
@@ -72,6 +73,15 @@ class Overlay:
         old = {entry.path for entry in self.head.entries(prefix)} if self.head is not None else set()
         changed = {path for path in self.puts if path.startswith(prefix)}
         yield from sorted((old | changed) - {path for path in changed if self.puts[path] is None})
+
+    def kinds(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the paths that are going to be there, each with its kind (`name_conflicts.Entries`)."""
+        for entry in self.head.entries(prefix) if self.head is not None else ():
+            if entry.path not in self.puts:
+                yield entry.path, str(entry.meta.get("type", FILE))
+        for path, put in self.puts.items():
+            if put is not None and path.startswith(prefix):
+                yield path, str(put.meta.get("type", FILE))
 
     def put(self, path: str, meta: JsonObject, body: bytes | None) -> bool:
         """Set an entry; False when the head has the same already. `body` None keeps the bytes."""

@@ -8,16 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.progress import Tell, counted, nothing, quietly
+from lifeboat_daemon.progress import nothing
 from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Inventory, Proven
+from lifeboat_daemon.restore.inventory import Proven
 
 
 class Stage:
-    """Writes wanted files, calling `wrote` after each. Remembers which entries were read, so that `prove_rest` reads
-    the others only."""
+    """Writes wanted files, calling `wrote` after each."""
 
     def __init__(
         self, files: FileOperations, state: Proven, filler: Filler | None, wrote: Callable[[], None] = nothing
@@ -27,7 +25,6 @@ class Stage:
         self._filler = filler
         self._wrote = wrote
         self._folders: set[Path] = set()
-        self._read: set[str] = set()
 
     def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
         """A whole folder of files, links and empty folders under their own names."""
@@ -51,7 +48,6 @@ class Stage:
             self._files.set_mode(path, item.mode)
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
-        self.seen(item)
         self._wrote()
 
     def bytes_of(self, item: Wanted) -> bytes:
@@ -62,25 +58,6 @@ class Stage:
             return b""
         body = self._state.body(item.entry.path)
         return self._filler.fill(item, body) if item.cuts and self._filler is not None else body
-
-    def seen(self, item: Wanted) -> None:
-        """Remember that the bytes of an entry were held against its leaf."""
-        if item.entry is not None and item.data is None:
-            self._read.add(item.entry.path)
-
-    def prove_rest(self, inventory: Inventory, tell: Tell = quietly) -> None:
-        """Hold every byte of the state that was not read yet against its leaf. Raises SignatureError."""
-        left = [entry.path for entry in inventory.entries.values() if entry.path not in self._read]
-        proved = counted(tell, "Checking what stays", len(left)) if left else nothing
-        for path in left:
-            self._prove(path)
-            proved()
-
-    def _prove(self, path: str) -> None:
-        try:
-            self._state.body(path)
-        except BodyAbsent:
-            return
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._folders:
