@@ -25,6 +25,7 @@ PENDING, NAMED, OVER_LIMIT, FIX = "pending", "not_captured", "over_limit", "limi
 MOST_REASONS = 20
 UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
 LATE, KEPT_OUT = "changed and is captured later", "is not captured"
+REASONS = (UNREAD, UNSTABLE, WAITING, LATE, KEPT_OUT)
 """Why the present version of a file is not kept, for people."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.seams.files import FileOperations, StrPath
+from lifeboat_alf.seams.files import FileOperations, NotRegular, StrPath
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
 from lifeboat_daemon.seen import StatKey
 
@@ -67,6 +67,7 @@ def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> di
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
         return {}
+    named = {name: entry for name, entry in named.items() if entry.is_file(follow_symlinks=False)}
     paths = {entry.name: entry.path for entry in entries}
     databases = {name.rpartition("-")[0] for name in named} & paths.keys()
     databases = {name for name in databases if is_database(files, paths[name])}
@@ -235,7 +236,7 @@ def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
     size = _WAL_HEADER if end == WAL else _JOURNAL_HEADER
     try:
         head = _first_bytes(files, f"{os.fspath(path)}{end}", size)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
     if end == WAL:
         return LogMark(end, head) if len(head) == size else None
