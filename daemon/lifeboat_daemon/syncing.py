@@ -18,9 +18,7 @@ from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 
 
-def sync(
-    context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
-) -> JsonObject:
+def sync(context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True) -> JsonObject:
     """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
     `full` and `paced` are those of `capture`. Raises what `capture` raises.
