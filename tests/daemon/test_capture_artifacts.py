@@ -108,7 +108,7 @@ def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) 
     assert (found.state, found.pending, found.over_limit) == ("waiting", 1, 1)
     named = "large.bin is not captured: 200.0 KB, larger than artifacts.max_file"
     assert named in found.reasons
-    assert found.fix == f"lifeboat config set artifacts.max_file 1MB --agent {ada.agent.name}"
+    assert found.fix == "lifeboat config set artifacts.max_file 1MB --agent ada"
     assert status.status(ada.context).needs_the_user
     drill = verification.drill(ada.context, ada.agent)
     assert (drill.not_captured, drill.over_limit) == ([named], 1)

@@ -190,9 +190,9 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     _note_kept_out(session, work)
     work.rows.decide()
     if work.tree.withheld or work.rows.arrived:
-        tables = work.stored.tables if work.stored is not None else {}
+        stored = work.stored.tables.keys() | work.stored.kept.arrived if work.stored is not None else set()
         files = {one.path for one in seen.scan.found.values()}
-        withheld.found(session.vault, files | tables.keys() | work.rows.arrived)
+        withheld.found(session.vault, files | stored | work.rows.arrived)
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:

@@ -238,6 +238,10 @@ def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
         head = _first_bytes(files, f"{os.fspath(path)}{end}", size)
     except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link: SQLite makes no such log
+            return None
+        raise
     if end == WAL:
         return LogMark(end, head) if len(head) == size else None
     # How many records a journal has (bytes 8 to 12) changes while it is written.
@@ -262,6 +266,6 @@ def _stat_with_log(files: FileOperations, path: StrPath) -> StatKey:
 
 
 def _stat_of_log(files: FileOperations, path: StrPath) -> os.stat_result | None:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         return files.lstat(f"{os.fspath(path)}{WAL}")
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -380,13 +380,16 @@ class Tree:
             return True
         return known.key != found.key or (known.racy and not self.large.is_large(found))
 
-    def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
-        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it."""
-        for path, (data, secrets) in tables.items():
+    def put_rows(
+        self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str], kept: Container[str] = ()
+    ) -> None:
+        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it. Those of
+        `kept` stay as the head has them."""
+        for path, (data, secrets) in ((path, found) for path, found in tables.items() if path not in kept):
             body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
         for path in former:
-            if path not in tables and path not in self.withheld:
+            if path not in tables and path not in self.withheld and path not in kept:
                 self._remove(path)
 
 

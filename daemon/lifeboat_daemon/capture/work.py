@@ -122,7 +122,7 @@ class Work:
             self._learned(stored)
         if stored is not None:
             former = [entry.path for entry in self._session.state.entries(prefix)] if self._session.state else []
-            self.tree.put_rows(stored.tables, [path for path in former if not path.endswith(ROWS)])
+            self.tree.put_rows(stored.tables, [path for path in former if not path.endswith(ROWS)], stored.kept.files)
         self.stored = stored
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
