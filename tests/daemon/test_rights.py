@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,8 +21,12 @@ FOLDERS = {"private": 0o700, "private/deep": 0o750, "closed": 0o555, "shared": 0
 
 
 @pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
+def ada(prepared_folders: PreparedFolders, tmp_path: Path) -> Iterator[Protected]:
+    made = prepared_folders.restore("agent just added", protected_agent)
+    yield made
+    for folder in (made.folder, tmp_path):  # or only root could remove what the test made
+        for name, _, _ in os.walk(folder):
+            os.chmod(name, 0o700)
 
 
 def fill(ada: Protected) -> None:
@@ -69,11 +73,11 @@ def test_they_come_back_in_place_and_an_undo_takes_them_back(ada: Protected) -> 
     assert rights(ada.workspace) == wide
 
 
-def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected) -> None:
+def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected, tmp_path: Path) -> None:
     fill(ada)
     ada.capture()
     before = rights(ada.workspace)
-    shutil.rmtree(ada.workspace)
+    ada.workspace.rename(tmp_path / "gone")
     restore(ada.context, ada.agent, RestoreOptions(reindex=False))
     assert rights(ada.workspace) == before
 
