@@ -20,9 +20,7 @@ from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RemoteDamaged
 
 
-def sync(
-    context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
-) -> JsonObject:
+def sync(context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True) -> JsonObject:
     """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
     `full` and `paced` are those of `capture`. Raises what `capture` raises.

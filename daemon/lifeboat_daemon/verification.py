@@ -289,6 +289,7 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
             if error.errno not in _ABOUT_THE_NAME:
                 raise
             found.append(f"{printable(item.name)}: {error.strerror}")
+    stage.settle_folders()
     compared = counted(tell, "Comparing every byte", len(items))
     for path, item in items:
         found += _differences(files, path, item)

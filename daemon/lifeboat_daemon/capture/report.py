@@ -41,8 +41,8 @@ class CaptureReport:
     The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
     Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
-    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out` counts places in live files where lies what was
-    purged, and what is left out of every capture.
+    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
+    counts places in live files where lies what was purged, and what is left out of every capture.
     """
 
     agent_id: str

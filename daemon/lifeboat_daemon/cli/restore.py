@@ -263,9 +263,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
-        verdict += (
-            f"; {count_text(report['over_limit'], 'file')} of the agent not in it" if report["over_limit"] else ""
-        )
+        if report["over_limit"]:
+            verdict += f"; {count_text(report['over_limit'], 'file')} of the agent not in it"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")

@@ -59,10 +59,14 @@ class Wanted:
     @property
     def mode(self) -> int:
         """The rights to make a file or folder with."""
-        if self.kind == FOLDER:
-            return 0o700 if self.meta.get("private") else 0o755
-        mode = 0o755 if self.meta.get("executable") else 0o644
-        return mode & 0o700 if self.meta.get("private") else mode
+        return metas.mode_of(self.meta)
+
+    def has_rights(self, mode: int) -> bool:
+        """Whether a file or folder with these rights may stay. Earlier releases kept two bits alone: what is narrower
+        than these say is not made wider."""
+        if mode == self.mode or "mode" in self.meta:
+            return mode == self.mode
+        return mode & 0o700 == self.mode & 0o700 and mode & ~self.mode == 0
 
     @property
     def target(self) -> str:

@@ -28,6 +28,7 @@ from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
 from lifeboat_daemon.restore.plan import Plan, running_at
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
+from lifeboat_daemon.state_documents import workspace_mode
 from lifeboat_keys.signing import Verdict
 
 TOO_LATE = "it was too late to stop: the restore is done"
@@ -178,8 +179,8 @@ def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell)
         files.make_folders(to_path(folder), 0o700)
     if assembled.tree is not None:
         stage.write_tree(*assembled.tree)
-        if plan.target.is_dir():
-            files.set_mode(assembled.tree[0], plan.target.stat().st_mode & 0o7777)
+        mode = plan.target.stat().st_mode & 0o7777 if plan.target.is_dir() else workspace_mode(plan.state)
+        files.set_mode(assembled.tree[0], mode)
     for path, item in assembled.files:
         stage.write(path, item)
     for folder in journal.work:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.progress import nothing
-from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Proven
 
@@ -25,6 +25,7 @@ class Stage:
         self._filler = filler
         self._wrote = wrote
         self._folders: set[Path] = set()
+        self._modes: dict[Path, int] = {}
 
     def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
         """A whole folder of files, links and empty folders under their own names."""
@@ -33,22 +34,31 @@ class Stage:
             path = tree / item.name
             self._make_folder(path.parent)
             self.write(path, item)
+        self.settle_folders()
 
     def write(self, path: Path, item: Wanted) -> None:
-        """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
+        """One file, link or folder at a path that is free; a folder gets its rights from `settle_folders`. Raises
+        OSError, SignatureError."""
         if item.kind == FOLDER:
             self._files.make_folders(path)
+            self._modes[path] = item.mode
         elif item.kind == LINK:
             self._files.make_link(item.target, path)
         elif item.make is not None:
             _make(item.make, path)
         else:
             self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
-        if item.kind != LINK:
+        if item.kind == FILE:
             self._files.set_mode(path, item.mode)
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
         self._wrote()
+
+    def settle_folders(self) -> None:
+        """Give folders their rights, the deepest first: nothing could be written into some of them afterwards."""
+        for path in sorted(self._modes, key=lambda each: len(each.parts), reverse=True):
+            self._files.set_mode(path, self._modes[path])
+        self._modes.clear()
 
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""
