@@ -36,10 +36,11 @@ from lifeboat_daemon.health.standing import (
     verdict,
 )
 from lifeboat_daemon.health.wakefulness import awake
+from lifeboat_daemon.home import is_read_only
 from lifeboat_daemon.purge.keep_out import FOUND, found_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import argument, path_text
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
 
@@ -93,7 +94,19 @@ def _problems(context: Context) -> list[str]:
         problem = problem and f"{problem}; the last good settings are in force"
     except LifeboatError as error:
         problem = error.message
-    return [*([problem] if problem else []), *lost_agents.problems(context)]
+    return [*([problem] if problem else []), *_unusable(context), *lost_agents.problems(context)]
+
+
+def _unusable(context: Context) -> list[str]:
+    """Say once why nothing can be kept, when it is so."""
+    found = context.home.unusable_folders()
+    if not found:
+        return []
+    if len(found) > 1 and is_read_only(context.home.folder):
+        return [f"{context.home.folder} cannot be written to (the disk is read-only): nothing is captured"]
+    return [
+        f"{folder} cannot be read and written by this user: chmod u+rwx {argument(str(folder))}" for folder in found
+    ]
 
 
 def key_facts(key: KeyStatus) -> KeyFacts:
