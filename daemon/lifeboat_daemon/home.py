@@ -168,6 +168,13 @@ class Home:
             raise HomeError(f"{self.folder}: {error}") from error
         return self
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no command can change anything here: a read-only disk, a copy, a home made immutable. A folder that
+        alone refuses is something else (`unusable_folders`)."""
+        folders = self.vaults_folder, self.state_folder, self.restore_folder
+        return not any(os.access(folder, os.W_OK, effective_ids=_EFFECTIVE) for folder in folders)
+
     def unusable_folders(self) -> list[Path]:
         """Return the folders of this home in which this user cannot list, read or write, by their rights or because
         the disk is read-only."""
@@ -287,14 +294,6 @@ def _checked(agent_id: str) -> str:
 def file_system_of(folder: Path) -> str | None:
     """The type of the file system that holds a folder, where the system says it (Linux)."""
     return file_system_at(os.path.realpath(folder), mounted())
-
-
-def is_read_only(folder: Path) -> bool:
-    """Return whether the file system of a folder is mounted read-only; False where the system does not say it."""
-    try:
-        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
-    except (AttributeError, OSError):
-        return False
 
 
 def mounted() -> list[tuple[str, str]]:

@@ -7,12 +7,14 @@ checks every other kept sequence too.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -40,6 +42,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
+from lifeboat_endpoint.errors import VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -122,7 +125,8 @@ def sample(
         if found.number is None and not found.findings:
             raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
         result = _of_sample(agent, found)
-        _remember_sample(vault, result)
+        with _if_it_can_be_written():
+            _remember_sample(vault, result)
     return result
 
 
@@ -137,6 +141,11 @@ def _of_sample(agent: Agent, found: Verification) -> Sample:
         signed=not found.unsigned,
         hurried=found.hurried,
     )
+
+
+def _if_it_can_be_written() -> AbstractContextManager[None]:
+    """On a read-only or full disk a verification says what it found, and `status` says that nothing can be written."""
+    return contextlib.suppress(VaultFull, VaultUnusable)
 
 
 def _remember_sample(vault: Vault, result: Sample) -> None:
@@ -168,7 +177,8 @@ def drill(
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
         result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept), tell)
-        _remember(vault, result, context.now())
+        with _if_it_can_be_written():
+            _remember(vault, result, context.now())
     return result
 
 

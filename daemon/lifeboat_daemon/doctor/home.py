@@ -15,7 +15,10 @@ TITLE = "The home and its settings"
 def check(context: Context) -> Iterator[Finding]:
     """`Context.open` has refused an unsafe home already; what is left is its content."""
     yield Finding(Level.OK, str(context.home.folder), "private, and of this release's layout")
-    for folder in context.home.unusable_folders():
+    if context.home.is_read_only:
+        result = "read-only: what was kept can be read and restored elsewhere, and nothing is captured"
+        yield Finding(Level.ERROR, str(context.home.folder), result)
+    for folder in () if context.home.is_read_only else context.home.unusable_folders():
         result = "cannot be read and written by this user, or the disk is read-only: nothing is captured"
         yield Finding(Level.ERROR, str(folder), result, f"chmod u+rwx {argument(str(folder))}")
     problem = context.config().problem
