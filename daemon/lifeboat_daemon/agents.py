@@ -12,9 +12,9 @@ from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import leftovers
+from lifeboat_daemon import leftovers, withheld
 from lifeboat_daemon.agent import AGENT_FILE, Agent, everyone, find, read, save, write_setting
-from lifeboat_daemon.capture import guard, installed
+from lifeboat_daemon.capture import databases, guard, installed
 from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
@@ -329,6 +329,9 @@ def accept(context: Context, agent: Agent) -> bool:
             db.put(ROOT, None)
             db.put(MOUNTS, None)
             was_missing = (db.get(LAST_CAPTURE) or {}).get("outcome") == ROOT_MISSING
+            was_missing = was_missing or databases.KEPT in (db.get(databases.FACT) or {})
+            db.put(databases.FACT, None)
+        withheld.forget_rows(vault)
         installed.accept(vault, head, context.now(), was_missing=was_missing)
         if head is not None:
             vault.set(guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")

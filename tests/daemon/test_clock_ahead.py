@@ -74,7 +74,7 @@ def test_a_remote_refuses_a_time_that_its_sequences_do_not_tell(
     sending.send(ada.context, read(ada.context, ada.agent.id), config, asked=True)
     options = RestoreOptions(at=said[4])
     with (
-        pytest.raises(NothingToRestore, match="from a clock that was ahead.*name one by its number"),
+        pytest.raises(NothingToRestore, match=r"from a clock that was ahead.*name one by its number"),
         opened_plan(ada.context, "stick", "ada", tmp_path / "back", options),
     ):
         pass

@@ -84,13 +84,6 @@ class OneCase(SystemFiles):
             super().remove_folder(lower)
 
 
-def test_the_longest_name_that_a_file_system_takes_is_taken(tmp_path: Path) -> None:
-    longest = ["x" * 255, f"{'é' * 127}a"]
-    for name in longest:
-        (tmp_path / name).touch()
-    assert not names.unholdable(SystemFiles(), tmp_path / "new", longest)
-
-
 def test_case_twins_are_named_where_there_is_one_case(tmp_path: Path) -> None:
     found = names.unholdable(OneCase(), tmp_path, ["a/README.md", "a/readme.md"])
     assert [(each.name, "README.md" in each.reason) for each in found] == [("a/readme.md", True)]
