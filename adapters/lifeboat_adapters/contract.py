@@ -199,7 +199,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class NextStep:
     """A command of the runtime that makes a restore take effect. `automatic` ones are run after a restore (re-index),
-    the others are listed and run on `--finish`."""
+    the others are listed and run on `--finish`. `waits` says why one cannot be run now: then it is only listed."""
 
     title: str
     command: tuple[str, ...]
@@ -207,6 +207,7 @@ class NextStep:
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes | None = None
     timeout_seconds: float = 120.0
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ class Kept:
 
 
 def kept(context: Context, agent: Agent) -> list[Kept]:
-    """Everything the newest state holds, and everything in the workspace that it does not."""
+    """Everything the newest state holds, and everything in the workspace and in the runtime's own folder that it does
+    not."""
     with context.vault(agent.id) as vault:
         held = list(_held(vault.state())) if vault.head() is not None else []
     return sorted([*held, *_left_out(context, agent, {one.path for one in held})], key=lambda one: one.path)
@@ -67,7 +68,7 @@ def _left_out(context: Context, agent: Agent, held: set[str]) -> Iterator[Kept]:
     seen = _scan(context, agent)
     if seen is None:
         return
-    for path, reason in (seen.skipped | seen.unread | seen.missing_roots).items():
+    for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
         yield Kept(path, False, "not kept", reason, 0)
     for found in seen.found.values():
         if found.path not in held:

@@ -31,7 +31,8 @@ def after(
     if installation is None:
         return report
     steps = plan.adapter.next_steps(installation, plan.state)
-    chosen = [step for step in steps if _is_wanted(step, plan) and installation.program is not None]
+    can_run = [step for step in steps if installation.program is not None and not step.waits]
+    chosen = [step for step in can_run if _is_wanted(step, plan)]
     hide = hiding.in_output(context, plan)
     ran = []
     for step in chosen:
@@ -132,4 +133,8 @@ def _run(context: Context, step: NextStep, run: Run, hide: hiding.HideText) -> J
 
 
 def _listed(step: NextStep) -> JsonObject:
-    return {"title": step.title, "command": shlex.join(step.command)}
+    """A step as it is printed. Its command works in any shell: it names the installation that it is for."""
+    variables = [f"{name}={value}" for name, value in sorted(step.environment.items())]
+    command = shlex.join([*(("env", *variables) if variables else ()), *step.command])
+    title = f"{step.title} ({step.waits})" if step.waits else step.title
+    return {"title": title, "command": command, **({"waits": step.waits} if step.waits else {})}
