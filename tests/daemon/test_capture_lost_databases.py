@@ -123,7 +123,7 @@ def test_rows_that_were_deleted_from_their_table_are_deleted(juniper: Juniper) -
     assert [row["job_id"] for row in juniper.rows(CRON)] == ["job-heartbeat"]
 
 
-def test_accepting_lets_the_rows_of_a_lost_database_go(juniper: Juniper) -> None:
+def test_accepting_removes_the_rows_of_a_lost_database(juniper: Juniper) -> None:
     juniper.state.state_database.unlink()
     juniper.capture()
     agents.accept(juniper.context, juniper.agent)
@@ -175,7 +175,7 @@ def test_a_job_that_is_scheduled_again_takes_the_place_of_the_one_that_waited(ju
     assert [row["job_id"] for row in juniper.rows(CRON)] == ["job-heartbeat"]
 
 
-def test_accepting_lets_rows_go_that_wait_since_a_restore(juniper: Juniper) -> None:
+def test_accepting_removes_rows_that_wait_since_a_restore(juniper: Juniper) -> None:
     shutil.rmtree(juniper.state.folder)
     juniper.restore_in_place()
     make_state_database(juniper.state)

@@ -58,7 +58,7 @@ def rows(state_dir: Path, agent: str) -> Iterator[Row]:
 
 
 def problem(state_dir: Path, agent: str) -> str:
-    """Why nobody can say what became of transcripts, "" when their folder is there."""
+    """Why a transcript that is not there may not be deleted, "" when their folder is there."""
     folder = folder_of(state_dir, agent)
     return "" if folder.is_dir() else f"{folder} is not there"
 
