@@ -156,6 +156,9 @@ class BaseAdapter:
     ) -> list[Delivery]:
         return []
 
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+        return []
+
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         return {}
 

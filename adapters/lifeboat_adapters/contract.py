@@ -466,6 +466,11 @@ class Adapter(Protocol):
         is there and usable stays."""
         ...
 
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+        """What has to be run for the sessions of an archive (files of rows, whole again, by archive path) that the
+        runtime lacks, where only its own command takes them. Errors are those of `rows`."""
+        ...
+
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
         """What of a delivery that was run the runtime's store does not hold, each with why."""
         ...

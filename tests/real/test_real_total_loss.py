@@ -116,7 +116,7 @@ def returned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Returned]:
         run("agents", "add", openclaw.workspace, "--name", "Ada")
         before = _tables()
         shutil.rmtree(openclaw.home / ".openclaw")
-        report = run("restore", "Ada", "--with-credentials", "--yes")
+        report = run("restore", "Ada", "--with-credentials", "--with-sessions", "--yes")
         run("sync", "Ada")
         yield Returned(openclaw, path, folder / "lifeboat", report, before, _tables())
 
@@ -151,6 +151,14 @@ def test_the_key_of_the_provider_is_in_openclaws_store(returned: Returned) -> No
     assert returned.report["credentials"]["skipped"] == 0
     profiles = returned.ask("models", "auth", "list", "--json", "--agent", "main")["profiles"]
     assert "anthropic:default" in [each["id"] for each in profiles]
+
+
+def test_the_sessions_are_in_openclaws_list_with_every_event(returned: Returned) -> None:
+    path = "raw/openclaw-home/db/agent/transcript_events.jsonl"
+    ids = {json.loads(line)["session_id"] for line in returned.before[path].splitlines()}
+    listed = returned.ask("sessions", "--json")["sessions"]
+    assert ids <= {each["sessionId"] for each in listed}
+    assert len(returned.after[path].splitlines()) >= len(returned.before[path].splitlines())
 
 
 def test_only_the_users_own_job_is_offered_and_it_waits_for_the_gateway(returned: Returned) -> None:

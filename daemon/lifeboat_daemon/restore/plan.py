@@ -183,6 +183,7 @@ def plan(
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
     contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
     items += home.items + stored.items
+    sessions = databases.plan_sessions(home_around)
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
@@ -206,7 +207,7 @@ def plan(
         installation=installation,
         filler=filler,
         items=items,
-        deliveries=home.deliveries,
+        deliveries=[*home.deliveries, *sessions],
         stands=stands,
         fates=fates,
         unholdable=names.unholdable(context.files, folder, written),

@@ -81,7 +81,8 @@ def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place,
     """What did not arrive and is no credential, which nothing else tells."""
     told = {stand.path for stands in plan.stands.values() for stand in stands}
     places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
-    return [f"{each.where} of {printable(each.places[place])}: {missing[place]}" for each, place in places]
+    said = (f"{each.where} of {printable(each.places[place])}: {missing[place]}" for each, place in places)
+    return list(dict.fromkeys(said))
 
 
 def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run: Run) -> delivering.Ended:
