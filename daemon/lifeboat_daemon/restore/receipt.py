@@ -297,6 +297,8 @@ def end_of(item: Item) -> End:
 
 def _skipped(item: Item) -> End:
     reason = item.reason
+    if item.lost:
+        return End(Outcome.UNRESOLVED, reason, item.lost)
     if reason in _WAITING:
         return End(Outcome.UNRESOLVED, reason, _WAITING[reason])
     if reason in _REFUSED:

@@ -14,6 +14,7 @@ from lifeboat_daemon import withheld
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.databases import is_table
+from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.things import MEMORY, ROW
@@ -28,8 +29,9 @@ class RestoreReport:
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
     are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there because this
-    restore did not write them. `objects` is how many things the archive holds, `outcomes` how many of them had each
-    outcome, `fates` which: alike ones together."""
+    restore did not write them. `left_out` is what the state cannot give: then the restore is a partial one. `objects`
+    is how many things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones
+    together."""
 
     agent: str
     name: str
@@ -51,6 +53,7 @@ class RestoreReport:
     undo: bool = False
     recovered: bool = False
     skipped: list[dict[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
     state_dir: str | None = None
@@ -87,6 +90,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         signature=str(plan.verdict),
         in_place=plan.in_place,
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
+        left_out=[_lost(item) for item in plan.lost()],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
@@ -96,6 +100,10 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         **_receipt(plan, plan.fates),
         **fields,
     )
+
+
+def _lost(item: Item) -> dict[str, str]:
+    return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
 
 
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
