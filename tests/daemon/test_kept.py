@@ -97,6 +97,7 @@ def test_all_that_lies_in_the_folder_of_openclaw_is_captured_or_named(tmp_path: 
     for name in (*FURTHER, *BESIDE):
         (state.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (state.folder / name).write_text("x")
+        os.utime(state.folder / name, (1_790_000_000, 1_790_000_000))  # a store that is being written is not taken
     run("agents", "add", state.workspace, "--name", "ada")
     files = run("agents", "show", "ada")["files"]
     prefix = "raw/openclaw-home/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -37,6 +38,7 @@ class Lost:
         for name, data in BESIDE_THE_CONFIGURATION.items():
             (self.state.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.state.folder / name).write_bytes(data)
+            os.utime(self.state.folder / name, (1_790_000_000, 1_790_000_000))  # stores are taken when they are at rest
         self.fake = folder / "bin"
         around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
         self.context = Context.open({**around, "PATH": f"{self.fake}:/usr/bin:/bin"}, clock=SteadyClock())
