@@ -32,7 +32,7 @@ class BaseAdapter:
 
     home_names: tuple[str, ...] = ()
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         return None
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:

@@ -229,7 +229,7 @@ class Adapter(Protocol):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         """The runtime's command on this machine, None when it is not on PATH."""
         ...
 

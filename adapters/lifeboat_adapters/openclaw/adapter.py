@@ -54,7 +54,7 @@ class OpenClaw(BaseAdapter):
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         return host.program(environment)
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:

@@ -220,7 +220,12 @@ def plan(
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=[*_warnings(items, contents), *_never_captured(context, agent, state), *home.warnings, *_said(stored.writes, running)],
+        warnings=[
+            *_warnings(items, contents),
+            *_never_captured(context, agent, state),
+            *home.warnings,
+            *_said(stored.writes, running),
+        ],
         databases=stored.writes,
         server=stored.server,
         running=running,
