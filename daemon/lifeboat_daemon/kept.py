@@ -49,7 +49,8 @@ class Kept:
 
 
 def kept(context: Context, agent: Agent) -> list[Kept]:
-    """Everything the newest state holds, and everything in the workspace that it does not."""
+    """Everything the newest state holds, and everything in the workspace and in the runtime's own folder that it does
+    not."""
     with context.vault(agent.id) as vault:
         held = list(_held(vault.state())) if vault.head() is not None else []
     seen = _scan(context, agent)
@@ -102,8 +103,16 @@ def _why(entry: Entry) -> str:
     return ", ".join(notes)
 
 
+<<<<<<< HEAD
+def _left_out(context: Context, agent: Agent, held: set[str]) -> Iterator[Kept]:
+    seen = _scan(context, agent)
+    if seen is None:
+        return
+    for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
+=======
 def _left_out(seen: Scan, held: set[str]) -> Iterator[Kept]:
     for path, reason in (seen.skipped | seen.unread | seen.missing_roots).items():
+>>>>>>> 99acb5730b51dc565050589e04880c130e23af21
         yield Kept(path, False, "not kept", reason, 0)
     for found in seen.found.values():
         if found.path not in held:

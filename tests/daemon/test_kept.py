@@ -12,6 +12,8 @@ from lifeboat_daemon.kept import Kept, find_lost, kept
 from support.adapters import openclaw_workspaces
 from support.daemon.cli_client import run
 from support.daemon.protected import Protected
+from support.daemon.unnamed_files import unnamed
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 
 def by_path(ada: Protected) -> dict[str, Kept]:
@@ -99,3 +101,46 @@ def test_every_file_that_is_left_out_says_why(tmp_path: Path) -> None:
     run("agents", "add", workspace, "--name", "ada")
     files = run("agents", "show", "ada", "--left-out")["files"]
     assert files and all(one["why"] and "adapter" not in one["why"] for one in files)
+
+
+FURTHER = (
+    "hooks/tide/HOOK.md",
+    "extensions/harbour/index.js",
+    "wiki/main/entities/mira.md",
+    "media/inbound/chart.png",
+    "memory/lancedb/memories.lance/data/1.lance",
+)
+BESIDE = (
+    "media/playback-transcode/a.ogg",
+    "memory/main.sqlite",
+    "logs/a.log",
+    "agents/rover/agent/models.json",
+    "new/x",
+)
+
+
+@pytest.mark.parametrize("layout", [openclaw_workspaces.OLD, openclaw_workspaces.NEW])
+def test_all_that_lies_in_the_folder_of_openclaw_is_captured_or_named(tmp_path: Path, layout: str) -> None:
+    state = openclaw_workspaces.make_state_dir(tmp_path / "user/.openclaw", layout=layout)
+    for name in (*FURTHER, *BESIDE):
+        (state.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (state.folder / name).write_text("x")
+        os.utime(state.folder / name, (1_790_000_000, 1_790_000_000))  # a store that is being written is not taken
+    run("agents", "add", state.workspace, "--name", "ada")
+    files = run("agents", "show", "ada")["files"]
+    prefix = "raw/openclaw-home/"
+    assert unnamed(state.folder, prefix, [one["path"] for one in files]) == []
+    captured = {one["path"].removeprefix(prefix) for one in files if one["kept"]}
+    assert set(FURTHER) <= captured
+    assert captured.isdisjoint(BESIDE)
+    assert all(one["why"] for one in files if not one["kept"])
+
+
+@pytest.mark.parametrize("generation", ["0.5.9", "0.8.3"])
+def test_all_that_lies_in_the_folder_of_zeroclaw_is_captured_or_named(tmp_path: Path, generation: str) -> None:
+    ada = ProtectedClaw(tmp_path, generation)
+    (ada.install.home / "new").mkdir()
+    (ada.install.home / "new/x").write_text("x")
+    ada.add()
+    told = [one.path for one in kept(ada.context, ada.agent)]
+    assert unnamed(ada.install.home, "raw/zeroclaw-home/", told) == []

@@ -201,6 +201,7 @@ def plan(
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
     contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
     items += [*home.items, *stored.items, *_lost(folder, contents, options)]
+    sessions = databases.plan_sessions(home_around)
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
@@ -224,7 +225,7 @@ def plan(
         installation=installation,
         filler=filler,
         items=items,
-        deliveries=home.deliveries,
+        deliveries=[*home.deliveries, *sessions],
         stands=stands,
         fates=fates,
         unholdable=names.unholdable(context.files, folder, written),
@@ -232,7 +233,10 @@ def plan(
         capabilities=missing_capabilities(state, adapter),
         warnings=[
             *_warnings(items, contents),
+<<<<<<< HEAD
+=======
             *_damaged_memories(inventory, options),
+>>>>>>> 99acb5730b51dc565050589e04880c130e23af21
             *_never_captured(context, agent, state),
             *home.warnings,
             *_said(stored.writes, running),

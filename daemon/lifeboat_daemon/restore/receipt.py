@@ -55,6 +55,8 @@ _WAITING = {
     CUT_OUT: "without_credentials",
     credentials.NOWHERE: "not_in_a_file",
 }
+_OF_SESSIONS = ("/sessions/", "/session_nodes.", "/session_windows.", "/transcript_events.")
+"""What paths of sessions have in them."""
 _REFUSED = {home_files.NOT_KEPT: "not_kept", home_files.UNREADABLE: "unreadable"}
 
 
@@ -209,7 +211,7 @@ class _Teller:
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:
             asked = "--with-cron puts it back"
-        if "/sessions/" in path and not options.sessions:
+        if any(name in path for name in _OF_SESSIONS) and not options.sessions:
             asked = "--with-sessions puts it back"
         if asked:
             return End(Outcome.OMITTED, f"{NOT_ASKED}; {asked}", "not_asked")

@@ -10,6 +10,7 @@ import msgspec
 
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import withheld
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.contents import DAMAGED
@@ -20,6 +21,7 @@ from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import MEMORY, ROW
 from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_endpoint.errors import VaultDamaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,15 @@ def left_without(plan: Plan) -> list[str]:
 def _rows_left(plan: Plan) -> Iterator[str]:
     told = (fate for write in plan.databases for fate in write.fates if fate.kind == ROW)
     written = {fate.name for fate in told if fate.outcome in receipt.STANDING}
-    for table in plan.contents.rows:
-        if is_table(table):
+    for table in filter(is_table, plan.contents.rows):
+        try:
             lines = plan.state.body(table.path).split(b"\n")
-            left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
-            for values in rows_of(b"\n".join(left)):
-                yield withheld.row(table.path, plan.adapter.row_names(table.path, values)[0])
+        except (BodyAbsent, VaultDamaged, KeyError):
+            yield table.path  # its rows are unknown: the whole file stays until the runtime has some
+            continue
+        left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
+        for values in rows_of(b"\n".join(left)):
+            yield withheld.row(table.path, plan.adapter.row_names(table.path, values)[0])
 
 
 def _state_dir(plan: Plan) -> str | None:
