@@ -1,7 +1,7 @@
-"""Files and memories of an agent that are not there because a restore did not put their credentials back.
+"""Files and memories of an agent that are missing, or have gaps, because a restore did not put credentials back.
 
 That they are missing is no deletion: they stay in the newest state until they are there again, and from then on they
-are files and rows like others.
+are files and rows like others. A file with gaps keeps its credentials in the newest state until the gaps are gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 from lifeboat_alf import layout
 from lifeboat_endpoint.vault import Vault
 
-_DECISION = "withheld"
+_DECISION, _GAPS = "withheld", "gaps"
 
 
 def paths(vault: Vault) -> frozenset[str]:
@@ -41,3 +41,14 @@ def _names(vault: Vault) -> list[str]:
 
 def _keep(vault: Vault, wanted: Collection[str]) -> None:
     vault.set(_DECISION, sorted(wanted) or None, kind=_DECISION)
+
+
+def gaps(vault: Vault) -> frozenset[str]:
+    """Archive paths of files in which placeholders stand where their credentials belong."""
+    return frozenset(vault.get(_GAPS) or ())
+
+
+def note_gaps(vault: Vault, wanted: Collection[str]) -> None:
+    """Keep which files have gaps now."""
+    if gaps(vault) != frozenset(wanted):
+        vault.set(_GAPS, sorted(wanted) or None, kind=_GAPS)

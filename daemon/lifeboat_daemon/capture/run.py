@@ -171,6 +171,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     remember(session.vault, seen.installed)
     _note_kept_out(session, work)
     work.rows.decide()
+    withheld.note_gaps(session.vault, work.cutter.gaps)
     if work.tree.withheld or work.rows.arrived:
         tables = work.stored.tables if work.stored is not None else {}
         files = {one.path for one in seen.scan.found.values()}

@@ -48,7 +48,7 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Not from this machine, but from a second copy.")
 @click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
-@click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
+@click.option("--with-credentials", is_flag=True, help="Put all secrets back; else those of files in place only.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @row_options
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
@@ -59,7 +59,7 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @session_command
-def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
+def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> int:
     """Bring an agent back: as it is now or as it was, in place or into another folder.
 
     With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
@@ -79,22 +79,22 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
     options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
     if remote is not None:
-        restore_from.restore_from(session, remote, agent, target, options, take_over)
-        return
+        return restore_from.restore_from(session, remote, agent, target, options, take_over)
     found = agents.find(session.context, agent)
     with opened_plan(session.context, found, target, options) as plan:
-        carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
+        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
 
 
-def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> None:
-    """Show a plan, or ask about it where something is in the way, and run it."""
+def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> int:
+    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where files
+    lack their credentials afterwards."""
     from lifeboat_daemon.restore import receipt
 
     options = plan.options
     if options.dry_run:
         document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
         session.output.document(document, lambda: _print_plan(session, plan))
-        return
+        return 0
     if not plan.is_fresh and not options.yes and may_ask(session):
         _print_plan(session, plan)
         click.confirm("Write this?", abort=True, err=True)
@@ -102,6 +102,12 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
+    return exit_status(report)
+
+
+def exit_status(report: dict[str, Any]) -> int:
+    """1 where a restore left files without their credentials, else 0."""
+    return 1 if report["lacking"] else 0
 
 
 def _print_plan(session: Session, plan: Any) -> None:
@@ -122,6 +128,8 @@ def print_report(
     files = report["files"]
     said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
     output.line(f"Files: {said}.")
+    if report["lacking"]:
+        output.line(f"Partial: {count_text(len(report['lacking']), 'file')} without credentials.")
     is_whole = report["kind"] != "undo" and not globs
     if is_whole:
         output.line(f"Memories: {report['records']['restored']}.")
@@ -184,7 +192,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
 def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
     name = argument(report["name"])
-    left = [item["name"] for item in report["skipped"] if "--with-credentials" in item["reason"]]
+    left = list(report["lacking"])
     left += [warning for warning in report["warnings"] if "--with-credentials puts them back" in warning]
     later = [each for each in report.get("credential_details", []) if "not on PATH" in (each["reason"] or "")]
     if left or later:

@@ -11,6 +11,7 @@ import msgspec
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
+from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.things import MEMORY
@@ -24,7 +25,9 @@ class RestoreReport:
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
-    are archive paths of files that may not be there because their credentials were not put back. `objects` is how many
+    are archive paths of files that may not be there because their credentials were not put back; `lacking` names every
+    file that lacks some, so that the restore is partial, and `gaps` are archive paths of those that stand with
+    placeholders. `objects` is how many
     things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones together."""
 
     agent: str
@@ -53,6 +56,8 @@ class RestoreReport:
     credential_details: list[JsonObject] = field(default_factory=list)
     capabilities_without: list[JsonObject] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
     objects: int = 0
@@ -89,6 +94,8 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         credential_details=[fate.to_json() for fate in plan.fates],
         capabilities_without=capabilities_without(plan.state, plan.fates) if plan.filler is not None else [],
         withheld=left_without(plan),
+        lacking=[printable(item.name) for item in plan.lacking()],
+        gaps=gaps_in(plan),
         **_receipt(plan, plan.fates),
         **fields,
     )
@@ -97,6 +104,15 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
     made = receipt.of(plan, fates)
     return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
+
+
+def gaps_in(plan: Plan) -> list[str]:
+    """Archive paths of files that stand with placeholders instead of their credentials."""
+    return sorted(
+        item.wanted.path
+        for item in plan.lacking()
+        if item.wanted is not None and item.wanted.has_gap and item.action != Action.SKIP
+    )
 
 
 def left_without(plan: Plan) -> list[str]:
@@ -127,5 +143,9 @@ def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> Rest
 
 def counted(plan: Plan, fates: Sequence[Fate]) -> dict[str, int]:
     """How many credentials stand where they belong, and how many do not."""
-    injected = sum(fate.is_injected for fate in fates)
+    injected = (
+        len(plan.filled() | {fate.id for fate in fates if fate.is_injected})
+        if not fates
+        else sum(fate.is_injected for fate in fates)
+    )
     return {"injected": injected, "skipped": len(credentials_of(plan.state)) - injected}

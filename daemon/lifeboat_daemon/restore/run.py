@@ -171,7 +171,7 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
 def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> None:
     files, journal = context.files, assembled.journal
     planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
-    stage = Stage(files, plan.state, plan.filler, counted(tell, "Writing files", planned))
+    stage = Stage(files, plan.state, plan.file_filler, counted(tell, "Writing files", planned))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
         files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
