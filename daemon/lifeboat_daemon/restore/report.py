@@ -143,9 +143,5 @@ def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> Rest
 
 def counted(plan: Plan, fates: Sequence[Fate]) -> dict[str, int]:
     """How many credentials stand where they belong, and how many do not."""
-    injected = (
-        len(plan.filled() | {fate.id for fate in fates if fate.is_injected})
-        if not fates
-        else sum(fate.is_injected for fate in fates)
-    )
+    injected = sum(fate.is_injected for fate in fates) if fates else len(plan.filled())
     return {"injected": injected, "skipped": len(credentials_of(plan.state)) - injected}
