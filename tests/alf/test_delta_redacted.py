@@ -243,6 +243,21 @@ def test_a_record_that_changed_before_it_was_purged_is_gone_from_a_base_that_has
     assert found.record(made.id) is None
 
 
+def test_bytes_equal_to_those_that_a_purge_took_travel_again(story):
+    """The delta brings the redaction of the former leaf along: its reader has dropped the base's bytes."""
+    b = story.b.copy().put(NOTE, b"").put(NOTE, story.b.body(NOTE)).redact(story.purge)
+    assert b.entry(NOTE).leaf.salt
+    assert_same(applied(story.b, delta_bytes(story.b, b)), b)
+
+
+def test_unchanged_files_show_the_records_that_they_show_after_the_purge(story):
+    """The record has a line again, of another leaf; its purge takes its id from the lists of files."""
+    b = story.b.copy()
+    b.update({**codec.decode(story.pin.line), "tags": ["door"]})
+    b.redact(redaction({story.pin.leaf.digest: None}, record_ids=(story.pin.id,)))
+    assert_same(applied(story.b, delta_bytes(story.b, b)), b)
+
+
 def test_a_gone_record_stands_in_the_way_of_no_other(story):
     a = story.b.redact(story.purge)
     b = a.copy()

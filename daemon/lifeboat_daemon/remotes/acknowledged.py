@@ -58,9 +58,10 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
     `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
-    when it was read back, until all that is there was read back and held. `sent`: {number, digest} of the newest state
-    that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it stands there;
-    `doubts`: what it lists of purges, or says of them, that does not count, for people.
+    when it was read back, until all that is there was read back and held. `drilled_at`: when its newest state was last
+    restored aside and held; `drill_failed`: what did not hold then, until a drill holds. `sent`: {number, digest} of
+    the newest state that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it
+    stands there; `doubts`: what it lists of purges, or says of them, that does not count, for people.
     """
 
     name: str = ""
@@ -82,6 +83,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     signed_for: str = ""
     sent: JsonObject | None = None
     damaged: str = ""
+    drilled_at: str | None = None
+    drill_failed: str = ""
     purges: dict[str, Purge] = {}
     doubts: str = ""
 
