@@ -142,7 +142,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         is_gone=is_gone,
         no_room=space.shortage() or captured.get("no_room"),
         kept_out=tuple(map(path_text, sorted(found_in(vault.get(FOUND))))),
-        gaps=tuple(map(path_text, sorted(withheld.gaps(vault)))),
+        gaps=tuple(map(path_text, sorted(withheld.without_credentials(vault)))),
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),

@@ -73,3 +73,8 @@ def note_gaps(vault: Vault, wanted: Collection[str]) -> None:
     """Keep which files have gaps now."""
     if gaps(vault) != frozenset(wanted):
         vault.set(_GAPS, sorted(wanted) or None, kind=_GAPS)
+
+
+def without_credentials(vault: Vault) -> frozenset[str]:
+    """Archive paths of files that have gaps, or that a restore did not write for want of their credentials."""
+    return gaps(vault) | {path for path in paths(vault) if "/db/" not in path}

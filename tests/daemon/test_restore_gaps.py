@@ -195,3 +195,12 @@ def test_a_purge_of_what_stands_beside_a_gap_leaves_the_gap(ada: Protected, lock
     locked.undo()
     restored(ada, with_credentials=True)
     assert f"I used {KEY} today, and {KEY} before." in text(ada, "MEMORY.md")
+
+
+def test_status_names_a_file_that_was_not_written_for_want_of_its_credentials(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        withheld.add(vault, ["raw/openclaw-home/openclaw.json", "raw/openclaw-home/db/auth/order.jsonl#1"])
+    found = status.of_agent(ada.context, ada.agent, ada.context.keys().status())
+    words = "openclaw.json lacks credentials since a restore: lifeboat restore ada --with-credentials"
+    assert (found.state, words in found.reasons) == (status.NEEDS_KEY, True)
+    assert not any("order.jsonl" in reason for reason in found.reasons)
