@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_alf import ids, layout, metas
+from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_clear
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
@@ -213,6 +214,7 @@ def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draf
     puts = {entry.path: _put(state, entry) for entry in state.entries()}
     if made.verdict is not Verdict.SIGNED:
         puts = {path: _private_with_cuts(put) for path, put in puts.items()}
+    said += _leave_out_payloads_in_clear(state, puts)
     if agent_id == state.sequence.agent_id:
         return Draft(puts, _records(state))
     other = AnotherId(state.sequence.agent_id, agent_id)
@@ -220,10 +222,27 @@ def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draf
         if path in puts:
             puts[path] = EntryPut(puts[path].meta, other.document(state.body(path)))
     if layout.CREDENTIALS in puts:
-        body = credentials_of_copy(context.keys(), state.body(layout.CREDENTIALS), agent_id, said)
+        held = puts[layout.CREDENTIALS].body
+        plain = held if isinstance(held, bytes) else state.body(layout.CREDENTIALS)
+        body = credentials_of_copy(context.keys(), plain, agent_id, said)
         puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
     lines = (RecordPut("create", one.id, one.partition, other.line(one.line)) for one in state.records())
     return Draft(puts, lines)
+
+
+def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> list[str]:
+    """Keep no credential that another writer did not encrypt: the vault goes to remotes. Return warnings that name it.
+
+    A state that a device of Lifeboat signed has none, and its bytes stay.
+    """
+    if layout.CREDENTIALS not in puts or state.sequence.digest:
+        return []
+    document = codec.decode(state.body(layout.CREDENTIALS))
+    found = credentials_in_clear(document)
+    if found:
+        body = codec.encode_pretty(without_payloads_in_clear(document))
+        puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
+    return [f"the credential {each} is not encrypted in the archive and was left out" for each in found]
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:
