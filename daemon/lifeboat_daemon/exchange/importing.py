@@ -23,7 +23,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
-from lifeboat_daemon.exchange import encrypted
+from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import home_lock
@@ -175,9 +175,23 @@ def _import(context: Context, made: Plan, warnings: list[str], tell: Tell) -> Im
             registry.set_aside_vault(context, agent_id)
             context.files.replace(staged, context.home.vault_folder(agent_id))
             agent = _register(context, made, agent_id)
+            said += _leave_agent_id(made, agent_id)
             report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
             write_receipt(context, report)
     return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
+
+
+def _leave_agent_id(made: Plan, agent_id: str) -> list[str]:
+    """Leave the id that the reference client made, so that it knows its agent; ids made here are all UUIDv7."""
+    if ids.is_version_7(agent_id) or made.state.sequence.digest:
+        return []
+    try:
+        alf_client.leave_agent_id(made.target, agent_id)
+    except OSError as error:
+        return [
+            f"{alf_client.AGENT_FILE} was not written, so the reference client makes another agent: {error.strerror}"
+        ]
+    return []
 
 
 def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> list[str]:
