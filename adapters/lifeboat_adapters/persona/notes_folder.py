@@ -9,7 +9,7 @@ FOLDER, SUFFIX = "memory", ".md"
 
 
 def has_notes(workspace: Path) -> bool:
-    """Return whether a Markdown file lies in `memory/`: an agent may have nothing else. False where it cannot be read."""
+    """Return whether a Markdown file lies in `memory/`; False where that cannot be read. An agent may have no more."""
     try:
         with os.scandir(workspace / FOLDER) as found:
             return any(each.name.endswith(SUFFIX) and each.is_file() for each in found)
