@@ -18,12 +18,14 @@ from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 
 
-def sync(context: Context, agent: Agent, *, full: bool = False, care: bool = True) -> JsonObject:
+def sync(
+    context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
+) -> JsonObject:
     """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
-    `full` reads every file, whatever its stat says. Raises what `capture` raises.
+    `full` and `paced` are those of `capture`. Raises what `capture` raises.
     """
-    report = capture(context, agent, full=full)
+    report = capture(context, agent, full=full, paced=paced)
     if care:
         report.warnings += looked_after(context, agent)
     return report_document(agent, report)
@@ -68,14 +70,14 @@ def _failed(config: RemoteConfig, state: str, message: str, code: str, fix: str 
 
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     """As the service does it, where that is due."""
-    from lifeboat_daemon.remotes import verifying
+    from lifeboat_daemon.remotes import drilling
 
     with context.vault(agent.id) as vault:
         known = acknowledged.read(vault).get(config.id)
     every = float(context.setting("verify.every", agent))
     verified_at = None if known is None else known.verified_at
     if due.remote_is_due(verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
-        verifying.verify(context, agent, config)
+        drilling.read_back(context, agent, config)
 
 
 def head_number(context: Context, agent: Agent) -> int | None:
