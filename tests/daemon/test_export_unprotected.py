@@ -26,7 +26,9 @@ def exported(workspace: Path, name: str) -> ArchiveFile:
 
 
 def ids(archive: ArchiveFile) -> set[str]:
-    lines = [line for name, body in archive.bodies.items() if name.startswith("memory/part") for line in body.splitlines()]
+    lines = [
+        line for name, body in archive.bodies.items() if name.startswith("memory/part") for line in body.splitlines()
+    ]
     return {json.loads(line)["id"] for line in lines}
 
 

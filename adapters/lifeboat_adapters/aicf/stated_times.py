@@ -1,6 +1,6 @@
 """Times that a block states in a field of another name than the specification's, or in a section of its own.
 
-Files of older writers say `timestamp=`, `date: ...`, `@TIMESTAMP:...` or `<timestamp>`. Pure functions of the literal items.
+Files of older writers say `timestamp=`, `date: ...`, `@TIMESTAMP:...` or `<timestamp>`. Pure functions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TAG = re.compile(r"<([A-Za-z_]{4,20})>\s*([^<>]{8,40}?)\s*</\1>")
 
 
 def clock_of(section: Section) -> str | None:
-    """Return the time that a section like `@TIMESTAMP:2026-10-02T08:00:00Z` sets for those after it; None for others."""
+    """Return the time that `@TIMESTAMP:2026-10-02T08:00:00Z` sets for the sections after it; None for others."""
     if section.name not in _SECTIONS:
         return None
     words = (section.ident, *(item.value for item in section.items if item.kind is not Kind.HEADER))
