@@ -32,6 +32,9 @@ class BaseAdapter:
 
     home_names: tuple[str, ...] = ()
 
+    def program(self, environment: Mapping[str, str]) -> Path | None:
+        return None
+
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / self.home_names[0] / "workspace" if self.home_names else user_home / name
 
@@ -61,6 +64,12 @@ class BaseAdapter:
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
         return iter(())
+
+    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
+        return ""
+
+    def row_names(self, path: str, values: JsonObject) -> tuple[str, ...]:
+        return (str(next(iter(values.values()), "")),)
 
     def databases(self, installation: Installation) -> list[Path]:
         return []

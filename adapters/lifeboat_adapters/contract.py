@@ -228,6 +228,10 @@ class Adapter(Protocol):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 
+    def program(self, environment: Mapping[str, str]) -> Path | None:
+        """The runtime's command on this machine, None when it is not on PATH."""
+        ...
+
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         """Where the runtime would have the workspace of an agent that comes to a user's home. `name` fits a folder."""
         ...
@@ -314,6 +318,16 @@ class Adapter(Protocol):
         """Durable rows of the runtime's databases but its memories, each database read in one read transaction, nothing
         written. Transcripts, and scheduled jobs that are no part of the configuration, only where they are asked
         for."""
+        ...
+
+    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
+        """Why the database is not there, empty or without its table that the rows of an archive's file (its bytes as
+        they are held) came from, "" when it says what became of them. Errors are those of `rows`."""
+        ...
+
+    def row_names(self, path: str, values: JsonObject) -> tuple[str, ...]:
+        """What tells a row from the others of its file: its own name, then those under which it may have been made
+        again. Two rows that share a name are the same."""
         ...
 
     def databases(self, installation: Installation) -> list[Path]:

@@ -23,6 +23,7 @@ _JOURNAL = bytes.fromhex("d9d505f920a163d7")
 """How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
 
 _IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST = 2**63 - 1
 
 
@@ -41,6 +42,19 @@ def read_database(
             raise RuntimeDatabaseError(f"{path} changed while it was read")
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+def problem_of_table(path: Path, table: str | None) -> str:
+    """Why a database says nothing about the rows of a table (of any, for None), "" when it does. Raises
+    RuntimeDatabaseError when it cannot be read now."""
+    if not path.is_file():
+        return f"{path} is not there"
+    if path.stat().st_size == 0:
+        return f"{path} is empty (0 bytes)"
+    (names,) = read_database(path, lambda opened: iter([{str(name) for (name,) in opened.execute(_TABLES)}]))
+    if not names:
+        return f"{path} is empty: it has no tables"
+    return "" if table is None or table in names else f"{path} has no table {table}"
 
 
 def followed(path: Path) -> Path:

@@ -40,6 +40,14 @@ def is_referenced(meta: JsonObject) -> bool:
     return bool(meta.get(metas.ATTACHMENT, {}).get("tier") == REFERENCED)
 
 
+def is_carried(entry: Entry, *, held: bool) -> bool:
+    """Whether every bundle that holds this entry carries its bytes: they are held here, and it is no tier 3 artifact.
+
+    `held`: the state that the entry is of can read its bytes.
+    """
+    return held and not is_referenced(entry.meta)
+
+
 def to_json(entry: Entry, *, included: bool) -> JsonObject:
     """The index object of an artifact entry; `included` when its bytes are in the same file."""
     fields = entry.meta[metas.ATTACHMENT]

@@ -41,20 +41,20 @@ NOTHING = BundleRedactions()
 # Writing --------------------------------------------------------------------------------------------------------
 
 
-def needed(known: Redactions, leaves: Iterable[bytes], read_otherwise: Iterable[JsonObject] = ()) -> Redactions:
-    """Those of the known ones that a bundle has to bring: they name one of `leaves` (of which no salt is left), or an
-    id that one of the metas lists."""
+def needed(known: Redactions, leaves: Iterable[bytes], record_ids: Iterable[str] = ()) -> Redactions:
+    """Those of the known ones that a bundle has to bring: they name one of `leaves` (of which no salt is left), or one
+    of the records, which the metas of files list."""
     chosen = {redaction.id: redaction for leaf in leaves for redaction in known.all_naming(leaf)}
     certain = known.without_waiting()
-    listed = {record_id for meta in read_otherwise for record_id in _listed(meta)} & certain.record_ids
-    if listed:
-        chosen |= {each.id: each for each in certain if not listed.isdisjoint(each.record_ids)}
+    if purged := certain.record_ids & set(record_ids):
+        chosen |= {each.id: each for each in certain if not purged.isdisjoint(each.record_ids)}
     every = [chosen[redaction_id] for redaction_id in sorted(chosen)]
     waiting = [each for each in every if each.id not in certain]
     return Redactions((each for each in every if each.id in certain), waiting=waiting)
 
 
-def _listed(meta: JsonObject) -> Iterator[str]:
+def listed_records(meta: JsonObject) -> Iterator[str]:
+    """The ids of the records that an entry's meta names: those in its file, those that refer to the artifact."""
     yield from meta.get(metas.RECORDS, ())
     yield from meta.get(metas.ATTACHMENT, {}).get("referenced_by", ())
 

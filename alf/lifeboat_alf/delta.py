@@ -32,7 +32,6 @@ A reader applies seal, removals, updates and creates in this order. `delete` of 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -169,7 +168,7 @@ def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
         item["meta"] = part
     if (base_sha256 := _base_sha256(bundle, change)) is not None:
         item["base_sha256"] = base_sha256
-    if not _same_bytes(change, new) and (body := _body(change)) is not None:
+    if not _same_bytes(bundle, change, new) and (body := _body(change)) is not None:
         item |= _add_body(bundle, change, body, patched="base_sha256" in item)
     if base is not None and base.leaf == new.leaf and "entry" not in item:
         item["leaf"] = "base"
@@ -177,35 +176,40 @@ def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
 
 
 def _base_sha256(bundle: _Bundle, change: EntryChange) -> str | None:
-    """Which bytes a reader must have to make the new ones of. Of those that a purge left it is made here; of those that
-    a purge names, and that this base still has, it would tell what they were."""
+    """Return the digest of the bytes that a reader needs to make the new ones, or None when the bundle sends them whole.
+
+    Of bytes that a purge names, each reader has what its own list of purges left: the old bytes where the purge still
+    waits or was refused, the redacted ones elsewhere. So no patch against them fits every reader.
+    """
     base = change.base
-    if base is None or bundle.redactions.naming(base.leaf.digest) is None:
-        return None if base is None else base.sha256
-    if base.leaf.salt or change.base_body is None:
+    if base is None or bundle.redactions.naming(base.leaf.digest) is not None:
         return None
-    try:
-        return hashlib.sha256(change.base_body()).hexdigest()
-    except BodyAbsent:
-        return None
+    return base.sha256
 
 
-def _same_bytes(change: EntryChange, new: Entry) -> bool:
-    """Whether a reader has the new bytes already: they are the base's, and those are held."""
+def _same_bytes(bundle: _Bundle, change: EntryChange, new: Entry) -> bool:
+    """Whether a reader has the new bytes already: they are the base's, bundles carry those, and no purge takes them.
+
+    The redactions that the delta brings are applied to the base before its bytes are asked for. So equal bytes under a
+    new leaf travel again where a redaction names the former leaf.
+    """
     base = change.base
     if base is None or not _base_is_carried(change):
         return False
-    return base.leaf == new.leaf or (new.sha256 is not None and base.sha256 == new.sha256)
+    if base.leaf == new.leaf:
+        return True
+    is_equal = new.sha256 is not None and base.sha256 == new.sha256
+    return is_equal and bundle.redactions.naming(base.leaf.digest) is None
 
 
 def _base_is_carried(change: EntryChange) -> bool:
-    """Whether a reader that has only bundles has the base's bytes. No bundle carries those of a large artifact."""
-    return change.base is not None and change.base_body is not None and not attachments.is_referenced(change.base.meta)
+    """Whether a reader that has only bundles has the base's bytes."""
+    return change.base is not None and attachments.is_carried(change.base, held=change.base_body is not None)
 
 
 def _body(change: EntryChange) -> bytes | None:
     """The new bytes; None for what an archive never holds: large artifacts, and what is not here."""
-    if change.body is None or change.entry is None or attachments.is_referenced(change.entry.meta):
+    if change.body is None or change.entry is None or not attachments.is_carried(change.entry, held=True):
         return None
     try:
         return change.body()
@@ -347,12 +351,19 @@ def _add_proof(bundle: _Bundle, changes: Changes) -> None:
 
 
 def _purged(changes: Changes) -> BundleRedactions:
-    """What the delta says of purges."""
-    put = [change.entry.leaf for change in changes.entries if change.entry is not None]
-    items = chain(put, (change.record.leaf for change in changes.records), (gone.leaf for gone in changes.gone))
+    """What the delta says of purges.
+
+    A redaction that names a changed record by id travels too: it decides which ids the metas of unchanged files show.
+    """
+    put = [change.entry for change in changes.entries if change.entry is not None]
+    lines = [change.record for change in changes.records]
+    items = chain((entry.leaf for entry in put), (line.leaf for line in lines), (gone.leaf for gone in changes.gone))
     unsalted = (leaf.digest for leaf in items if not leaf.salt)
+    listed = chain.from_iterable(bundle_redactions.listed_records(entry.meta) for entry in put)
+    changed = chain((record.id for record in lines), changes.removed, (gone.id for gone in changes.gone))
     gone = tuple(sorted(changes.gone, key=bundle_redactions.place))
-    return BundleRedactions(bundle_redactions.needed(changes.redactions or NONE, unsalted), gone)
+    known = changes.redactions or NONE
+    return BundleRedactions(bundle_redactions.needed(known, unsalted, chain(listed, changed)), gone)
 
 
 def _add_manifests(bundle: _Bundle, changes: Changes) -> None:

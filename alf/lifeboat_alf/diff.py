@@ -43,8 +43,8 @@ def _entries(a: State, b: State) -> Iterator[EntryChange]:
 
 def _entry_change(a: State, b: State, old: Entry | None, new: Entry) -> EntryChange:
     base_body = _reader(a, old) if old is not None else None
-    same = old is not None and old.sha256 is not None and old.sha256 == new.sha256 and base_body is not None
-    carried = old is not None and not attachments.is_referenced(old.meta)
+    carried = old is not None and attachments.is_carried(old, held=base_body is not None)
+    same = old is not None and old.leaf == new.leaf
     return EntryChange(new.path, new, None if same and carried else _reader(b, new), old, base_body)
 
 

@@ -14,8 +14,15 @@ from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
+from lifeboat_daemon.folder_names import names_in
 
 SETTINGS = "settings"
+AGENT_FILE = "agent.toml"
+"""The agent's file, kept in the vault of an agent that was removed."""
+_GOOD = ".good.toml"
+"""Copies of agents' files that could be used, in `state/`."""
+_VAULT_FILE = "vault.db"
+"""As `lifeboat_endpoint.vault` calls it, which is too heavy for the daemon."""
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 9000
 
 
@@ -106,15 +113,18 @@ def _to_document(agent: Agent) -> dict[str, Any]:
 
 
 def read(context: Context, agent_id: str) -> Agent:
-    """One agent by id. Raises UnknownAgent, ConfigError."""
-    path = context.home.agent_file(agent_id)
-    good = context.home.state_folder / f"{agent_id}.good.toml"
+    """Return one agent by id; write its file again from the copy in `state/` when it is lost.
+
+    Raises UnknownAgent, ConfigError.
+    """
+    path, good = context.home.agent_file(agent_id), _good_file(context, agent_id)
     try:
-        data = read_all(context.files, path)
+        data = config.recall(context.files, path, good, is_lost=_has_vault(context, agent_id))
     except FileNotFoundError:
         raise UnknownAgent(f"no agent has the id {agent_id}") from None
     except OSError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        problem = ConfigError(f"{path}: {error}")
+        return _last_good(context.files, good, agent_id, problem)
     try:
         agent = parse(data, agent_id)
     except ConfigError as error:
@@ -139,18 +149,61 @@ def _last_good(files: FileOperations, good: Path, agent_id: str, problem: Config
 
 
 def everyone(context: Context) -> list[Agent]:
-    """All agents, by name. Raises ConfigError."""
-    agents = [read(context, agent_id) for agent_id in all_ids(context)]
+    """Return all agents, by name. Raises ConfigError."""
+    agents = [read(context, agent_id) for agent_id in sorted(all_ids(context))]
     return sorted(agents, key=lambda agent: (agent.name.casefold(), agent.id))
 
 
 def all_ids(context: Context) -> set[str]:
-    """The ids of all agents that have a file; of a folder that is not there, none. Raises OSError."""
+    """Return the ids of all agents: those with a file, and those whose file is lost and known from a copy.
+
+    Raises OSError when a folder cannot be listed; a folder that does not exist has none.
+    """
+    return ids_with_file(context) | ids_with_lost_file(context)
+
+
+def ids_with_file(context: Context) -> set[str]:
+    """Return the ids that `agents/` names. Raises OSError."""
+    return _ids_in(context, context.home.agents_folder, ".toml")
+
+
+def ids_with_lost_file(context: Context) -> set[str]:
+    """Return the agents without a file whose vault is in its place and whose description `state/` still has.
+
+    Raises OSError.
+    """
+    copied = _ids_in(context, context.home.state_folder, _GOOD) - ids_with_file(context)
+    return {agent_id for agent_id in copied if _has_vault(context, agent_id) and _is_copy_usable(context, agent_id)}
+
+
+def ids_without_description(context: Context) -> set[str]:
+    """Return the vaults that no agent of this home has although no command removed one: nothing says any more whose
+    they are. Raises OSError."""
+    found = _ids_in(context, context.home.vaults_folder, "") - all_ids(context)
+    return {agent_id for agent_id in found if _has_vault(context, agent_id)}
+
+
+def _ids_in(context: Context, folder: Path, suffix: str) -> set[str]:
+    found = {name.removesuffix(suffix) for name in names_in(context.files, folder) if name.endswith(suffix)}
+    return {name for name in found if ids.is_uuid(name)}
+
+
+def _good_file(context: Context, agent_id: str) -> Path:
+    return context.home.state_folder / f"{agent_id}{_GOOD}"
+
+
+def _is_copy_usable(context: Context, agent_id: str) -> bool:
     try:
-        found = [Path(entry.name) for entry in context.files.scan(context.home.agents_folder)]
-    except FileNotFoundError:
-        return set()
-    return {path.stem for path in found if path.suffix == ".toml" and ids.is_uuid(path.stem)}
+        parse(read_all(context.files, _good_file(context, agent_id)), agent_id)
+    except (OSError, ConfigError):
+        return False
+    return True
+
+
+def _has_vault(context: Context, agent_id: str) -> bool:
+    """Whether a vault is in its place. That of an agent which is being removed holds the agent's file already."""
+    folder = context.home.vault_folder(agent_id)
+    return os.path.lexists(folder / _VAULT_FILE) and not os.path.lexists(folder / AGENT_FILE)
 
 
 def find(context: Context, text: str) -> Agent:
@@ -190,7 +243,8 @@ def save(context: Context, agent: Agent) -> Agent:
 
     path = context.home.agent_file(agent.id)
     try:
-        document = tomlkit.parse(read_all(context.files, path).decode())
+        data = config.recall(context.files, path, _good_file(context, agent.id), is_lost=_has_vault(context, agent.id))
+        document = tomlkit.parse(data.decode())
     except FileNotFoundError:
         document = tomlkit.document()
     for name, value in _to_document(agent).items():
@@ -215,4 +269,4 @@ def write_setting(context: Context, agent: Agent, name: str, value: Any | None) 
 def forget(context: Context, agent_id: str) -> None:
     """Remove an agent's file (its vault is not touched)."""
     context.files.remove(context.home.agent_file(agent_id))
-    context.home.state_folder.joinpath(f"{agent_id}.good.toml").unlink(missing_ok=True)
+    _good_file(context, agent_id).unlink(missing_ok=True)

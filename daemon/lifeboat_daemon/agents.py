@@ -5,20 +5,22 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import leftovers
-from lifeboat_daemon.agent import Agent, everyone, find, read, save, write_setting
-from lifeboat_daemon.capture import guard, installed
+from lifeboat_daemon import leftovers, withheld
+from lifeboat_daemon.agent import AGENT_FILE, Agent, everyone, find, read, save, write_setting
+from lifeboat_daemon.capture import databases, guard, installed
 from lifeboat_daemon.capture.look import MOUNTS, ROOT
 from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
+from lifeboat_daemon.folder_names import folders_in, is_there, paths_in
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.remotes import aside
 from lifeboat_daemon.state_db import StateDb, throw_away
@@ -28,8 +30,6 @@ from lifeboat_endpoint.vault import Vault
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"
 LONGEST_NAME = 100
-AGENT_FILE = "agent.toml"
-"""The agent's file, kept in the vault of an agent that was removed."""
 
 __all__ = [
     "Agent",
@@ -91,7 +91,7 @@ def add(
 def was_here(context: Context, workspace: Path) -> bool:
     """Whether a folder belongs to an agent of this home, or did to one whose vault is still kept."""
     folder = Path(os.path.realpath(workspace))
-    kept = [_removed_agent(context, file.parent) for file in context.home.vaults_folder.glob(f"*/{AGENT_FILE}")]
+    kept = [_removed_agent(context, vault) for vault in _kept_vaults(context)]
     removed = [agent for agent in kept if agent is not None and Path(os.path.realpath(agent.workspace)) == folder]
     return bool(removed) or _registered(context, folder) is not None
 
@@ -103,8 +103,7 @@ def _registered(context: Context, folder: Path) -> Agent | None:
 def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent | None:
     """The agent of this folder that was removed last, registered again; None when none is kept."""
     in_use = {agent.id for agent in everyone(context)}
-    kept = [file.parent for file in context.home.vaults_folder.glob(f"*/{AGENT_FILE}")]
-    for vault in sorted(kept, key=_removed_at, reverse=True):
+    for vault in sorted(_kept_vaults(context), key=partial(_removed_at, context), reverse=True):
         agent = _removed_agent(context, vault)
         if agent is None or agent.id in in_use or runtime not in (None, agent.runtime):
             continue
@@ -113,6 +112,12 @@ def _brought_back(context: Context, folder: Path, runtime: str | None) -> Agent 
             write_atomic(context.files, context.home.agent_file(agent.id), read_all(context.files, vault / AGENT_FILE))
             return save(context, replace(agent, name=name, watched=False, paused=False, paused_until=None))
     return None
+
+
+def _kept_vaults(context: Context) -> list[Path]:
+    """The vaults of removed agents. Raises OSError."""
+    found = folders_in(context.files, context.home.vaults_folder)
+    return [folder for folder in found if is_there(context.files, folder / AGENT_FILE)]
 
 
 def _removed_agent(context: Context, vault: Path) -> Agent | None:
@@ -281,16 +286,17 @@ def sweep_removed(context: Context, *, trusted: bool) -> list[Path]:
 
     gone = []
     in_use = {agent.id for agent in everyone(context)}
-    for folder in sorted(context.home.vaults_folder.iterdir()) if trusted else ():
+    for folder in folders_in(context.files, context.home.vaults_folder) if trusted else ():
         kept_for = aside.KEPT_FOR if folder.name.startswith(aside.PREFIX) else KEPT_FOR
-        if folder.name not in in_use and context.clock.now() - _removed_at(folder) > kept_for:
+        if folder.name not in in_use and context.clock.now() - _removed_at(context, folder) > kept_for:
             shutil.rmtree(folder)
             gone.append(folder)
     return gone
 
 
-def _removed_at(folder: Path) -> datetime:
-    stamps = [stamp for note in folder.glob("removed-*") if (stamp := _stamp(note)) is not None]
+def _removed_at(context: Context, folder: Path) -> datetime:
+    notes = [path for path in paths_in(context.files, folder) if path.name.startswith("removed-")]
+    stamps = [stamp for note in notes if (stamp := _stamp(note)) is not None]
     return max(stamps, default=datetime.max.replace(tzinfo=UTC))
 
 
@@ -323,6 +329,9 @@ def accept(context: Context, agent: Agent) -> bool:
             db.put(ROOT, None)
             db.put(MOUNTS, None)
             was_missing = (db.get(LAST_CAPTURE) or {}).get("outcome") == ROOT_MISSING
+            was_missing = was_missing or databases.KEPT in (db.get(databases.FACT) or {})
+            db.put(databases.FACT, None)
+        withheld.forget_rows(vault)
         installed.accept(vault, head, context.now(), was_missing=was_missing)
         if head is not None:
             vault.set(guard.ACCEPTED, {"sequence": head.number, "time": context.now()}, kind="accepted")

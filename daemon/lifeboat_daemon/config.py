@@ -23,6 +23,8 @@ FILE = "config.toml"
 PRIVATE_FILE = "private.toml"
 AGENT = "agent"
 _DEEPEST = 50
+_NO_SETTINGS = b"# Every setting has its default.\n"
+"""A file that is empty was lost (see `recall`), so none is left empty on purpose."""
 _LAST_GOOD = {FILE: "state/config.good.toml", PRIVATE_FILE: "private.good.toml"}
 """Copies of files that could be used. That of private settings lies where they lie: `state` holds nothing secret."""
 
@@ -71,10 +73,11 @@ def load(home: Home, files: FileOperations) -> Config:
 
 
 def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], str | None]:
-    """The settings of a file, or of its last good copy and why. Raises ConfigError when neither can be used."""
+    """Return the settings of a file, or of its last good copy and why. A file that is missing or empty is written again
+    from the copy. Raises ConfigError when neither can be used."""
     good = home.folder / _LAST_GOOD[name]
     try:
-        data = _read(home.folder / name, files)
+        data = _read(home.folder / name, files, good)
         written = parse(data, name)
     except ConfigError as error:
         return parse(_read(good, files), name), error.message
@@ -95,12 +98,39 @@ def remember(files: FileOperations, good: Path, data: bytes) -> None:
         except FileNotFoundError:
             if not data:
                 return
+        files.make_folders(good.parent, 0o700)
         write_atomic(files, good, data)
 
 
-def _read(path: Any, files: FileOperations) -> bytes:
+def recall(files: FileOperations, path: Path, good: Path, *, is_lost: bool = True) -> bytes:
+    """Return the bytes of a file that has a last good copy.
+
+    One that is missing or empty, although its copy is not, was lost: it is written again from the copy. No command
+    leaves an empty file. `is_lost` is False where the file must not come back. Raises OSError, FileNotFoundError when
+    there is neither.
+    """
+    found: bytes | None = None
+    with contextlib.suppress(FileNotFoundError):
+        found = read_all(files, path)
+    if found is not None and (found.strip() or not is_lost):
+        return found
+    kept = b""
+    if is_lost:
+        with contextlib.suppress(OSError):  # a copy that cannot be read is none
+            kept = read_all(files, good)
+    if kept.strip():
+        with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
+            files.make_folders(path.parent, 0o700)
+            write_atomic(files, path, kept)
+        return kept
+    if found is None:
+        raise FileNotFoundError(path)
+    return found
+
+
+def _read(path: Path, files: FileOperations, good: Path | None = None) -> bytes:
     try:
-        return read_all(files, path)
+        return read_all(files, path) if good is None else recall(files, path, good)
     except FileNotFoundError:
         return b""
     except OSError as error:
@@ -190,11 +220,12 @@ def write(home: Home, files: FileOperations, name: str, value: Any | None) -> Co
         known.read(value)
     file = _file_of(known)
     try:
-        document = tomlkit.parse(_read(home.folder / file, files).decode())
+        document = tomlkit.parse(_read(home.folder / file, files, home.folder / _LAST_GOOD[file]).decode())
     except (UnicodeDecodeError, tomlkit.exceptions.TOMLKitError) as error:
         raise ConfigError(f"{file}: {'this is no TOML' if known.private else error}; repair it first") from None
     put(document, known.name, value)
     data = tomlkit.dumps(document).encode()
+    data = data if data.strip() else _NO_SETTINGS
     parse(data, file)
     write_atomic(files, home.folder / file, data)
     return load(home, files)

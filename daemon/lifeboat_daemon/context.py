@@ -17,6 +17,7 @@ from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_daemon import config
 from lifeboat_daemon.errors import ConfigError
+from lifeboat_daemon.folder_names import names_in
 from lifeboat_daemon.home import Home
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Context:
             key_command=self._key_command,
             temporary=is_temporary(self.home.folder),
         )
-        return HomeKeys(self.home.keys_folder, self.files, self.clock, around)
+        return HomeKeys(self.home.keys_folder, self.files, self.clock, around, self.home.spare_keys_folder)
 
     def _key_command(self) -> str:
         with contextlib.suppress(ConfigError):  # `status` says what is wrong with it
@@ -103,7 +104,7 @@ class Context:
         try:
             return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)
         except VaultMissing as error:
-            if any(self.home.remotes_folder.glob("*.toml")):
+            if names_in(self.files, self.home.remotes_folder):
                 error.fix = f"lifeboat agents adopt {agent_id}"
             raise
 

@@ -3,6 +3,7 @@
 config.toml  agents/<id>.toml                 what the user decided
 vault/<id>/  keys/                            the truth
 state/<id>.db                                 caches: deleting them costs seconds
+state/keys/  state/<id>.good.toml             copies, from which lost or damaged files are written again
 remotes/<name>.toml                           second copies, each with its token
 instances/<id>.json                           which memory is which in instances of other systems
 locks/  restore/                              locks; journals and undo folders of restores
@@ -76,6 +77,11 @@ class Home:
     @property
     def keys_folder(self) -> Path:
         return self.folder / "keys"
+
+    @property
+    def spare_keys_folder(self) -> Path:
+        """Copies of the documents in `keys/` that hold nothing secret in the open."""
+        return self.state_folder / "keys"
 
     @property
     def locks_folder(self) -> Path:

@@ -20,6 +20,7 @@ from lifeboat_daemon.capture import commit
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.folder_names import folders_in, is_there
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.purge import receipts, resigning
 from lifeboat_daemon.state_db import StateDb
@@ -195,14 +196,16 @@ def _settle(context: Context) -> Settled | None:
 
 def _each_vault(context: Context, settled: Settled, work: Callable[[Vault], None]) -> None:
     """Every vault, those of removed agents too: they may be brought back. A damaged one waits for nobody."""
-    for file in sorted(context.home.vaults_folder.glob(f"*/{FILE}")):
+    for folder in folders_in(context.files, context.home.vaults_folder):
+        if not is_there(context.files, folder / FILE):
+            continue
         try:
-            _with_vault(context, file.parent, work)
+            _with_vault(context, folder, work)
         except (VaultDamaged, VaultNewer) as error:
-            said = f"the vault {file.parent.name} stays as it is: {error.message}"
+            said = f"the vault {folder.name} stays as it is: {error.message}"
             settled.warnings += [] if said in settled.warnings else [said]
         except LifeboatError as error:
-            settled.unfinished.append(f"{file.parent.name}: {error.message}")
+            settled.unfinished.append(f"{folder.name}: {error.message}")
 
 
 def _with_vault(context: Context, folder: Path, work: Callable[[Vault], None]) -> None:

@@ -7,12 +7,15 @@ import time
 from pathlib import Path
 
 from lifeboat_alf import ids
+from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import folders_in
 from lifeboat_endpoint.errors import VaultError, VaultMissing
 
 OLD_SECONDS = 3600
 """Whoever is still at work with a temporary file is done with it by then."""
-_FOLDERS = ("", "agents", "remotes", "state", "keys", "restore", "restore/undo", "restore/receipts", "restore/origins")
+_RESTORES = ("restore", "restore/undo", "restore/receipts", "restore/origins")
+_FOLDERS = ("", "agents", "remotes", "state", "state/keys", "state/keys/agents", "keys", *_RESTORES)
 
 
 def remove_temporary_files(context: Context) -> list[Path]:
@@ -28,7 +31,8 @@ def remove_temporary_files(context: Context) -> list[Path]:
 def remove_begun_vaults(context: Context) -> list[Path]:
     """Remove vaults of agents that were never registered and that hold nothing; which ones. The caller holds the
     home's lock."""
-    folders = [folder for folder in context.home.vaults_folder.iterdir() if ids.is_uuid(folder.name)]
+    found = folders_in(context.files, context.home.vaults_folder)
+    folders = [folder for folder in found if ids.is_uuid(folder.name)]
     gone = [folder for folder in folders if _is_nobodys(context, folder) and _is_empty(context, folder.name)]
     for folder in gone:
         shutil.rmtree(folder)
@@ -36,7 +40,7 @@ def remove_begun_vaults(context: Context) -> list[Path]:
 
 
 def _is_nobodys(context: Context, folder: Path) -> bool:
-    return not context.home.agent_file(folder.name).exists()
+    return folder.name not in agent_files.all_ids(context)
 
 
 def _is_empty(context: Context, agent_id: str) -> bool:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import lost_agents
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import is_there, names_in
 from lifeboat_daemon.purge import folders
+from lifeboat_daemon.remotes import registry
 from lifeboat_keys.names import SETTLING
+
+
+def rebuild_lost(context: Context) -> list[str]:
+    """Write the lost files of agents again, a sentence for each, and keep a copy of what could be lost."""
+    with contextlib.suppress(OSError, LifeboatError):  # on a full disk there is no copy, and nothing depends on it
+        registry.keep_copies(context)
+    return lost_agents.rebuild(context)
 
 
 def finish_restores(context: Context) -> list[str]:
     """Roll interrupted restores forward; a sentence for each."""
-    folder = context.home.restore_folder
-    if not (folder.is_dir() and context.files.scan(folder)):  # nothing was ever restored: nothing is loaded for it
+    if not names_in(context.files, context.home.restore_folder):  # nothing was ever restored: nothing is loaded for it
         return []
     from lifeboat_daemon.restore import recover
 
@@ -19,7 +31,7 @@ def finish_restores(context: Context) -> list[str]:
 
 def finish_purges(context: Context) -> list[str]:
     """Complete purges that were cut off; a sentence for each."""
-    if not folders.purges(context).is_dir():
+    if not names_in(context.files, folders.purges(context)):
         return []
     from lifeboat_daemon.purge import resuming
 
@@ -28,7 +40,8 @@ def finish_purges(context: Context) -> list[str]:
 
 def finish_rotation(context: Context) -> list[str]:
     """Go on with a replaced key whose vaults had not settled; a sentence for each. Raises what is in its way now."""
-    if not (context.home.keys_folder / SETTLING).exists():
+    keys = context.home.keys_folder, context.home.spare_keys_folder
+    if not any(is_there(context.files, folder / SETTLING) for folder in keys):
         return []
     from lifeboat_daemon import key_rotation
 

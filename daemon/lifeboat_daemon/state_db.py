@@ -14,7 +14,7 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
-VERSION = 8
+VERSION = 9
 _LARGEST = 2**63 - 1
 _NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 _TABLES = """

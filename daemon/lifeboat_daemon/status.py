@@ -6,7 +6,7 @@ For workers and commands. The daemon has the facts from its workers and judges t
 from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import clock_trust, room
+from lifeboat_daemon import clock_trust, lost_agents, room
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
@@ -93,7 +93,7 @@ def _problems(context: Context) -> list[str]:
         problem = problem and f"{problem}; the last good settings are in force"
     except LifeboatError as error:
         problem = error.message
-    return [problem] if problem else []
+    return [*([problem] if problem else []), *lost_agents.problems(context)]
 
 
 def key_facts(key: KeyStatus) -> KeyFacts:

@@ -68,14 +68,14 @@ def _failed(config: RemoteConfig, state: str, message: str, code: str, fix: str 
 
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     """As the service does it, where that is due."""
-    from lifeboat_daemon.remotes import verifying
+    from lifeboat_daemon.remotes import drilling
 
     with context.vault(agent.id) as vault:
         known = acknowledged.read(vault).get(config.id)
     every = float(context.setting("verify.every", agent))
     verified_at = None if known is None else known.verified_at
     if due.remote_is_due(verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
-        verifying.verify(context, agent, config)
+        drilling.read_back(context, agent, config)
 
 
 def head_number(context: Context, agent: Agent) -> int | None:

@@ -27,6 +27,7 @@ from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
 from lifeboat_daemon import verification_rows
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import sqlite_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.locks import agent_lock
@@ -40,6 +41,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
+from lifeboat_endpoint.errors import RemoteError
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -54,7 +56,8 @@ _ABOUT_THE_NAME = frozenset((errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ, err
 class Drill:
     """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
-    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared."""
+    described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
+    `damaged` names databases that SQLite finds damaged, and that are the same in the workspace."""
 
     agent: str
     sequence: int
@@ -65,6 +68,7 @@ class Drill:
     signed: bool = True
     whole: bool = False
     rows: int = 0
+    damaged: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -167,7 +171,7 @@ def drill(
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        result = _try_out(context, agent, vault.state(chosen), whole, _sentences(kept), tell)
+        result = try_out(context, agent, vault.state(chosen), _sentences(kept), tell, whole=whole)
         _remember(vault, result, context.now())
     return result
 
@@ -196,7 +200,21 @@ def _chosen(vault: Vault, number: int | None) -> int:
     return head.number
 
 
-def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: list[str], tell: Tell) -> Drill:
+def try_out(
+    context: Context,
+    agent: Agent,
+    state: State,
+    found: list[str],
+    tell: Tell,
+    *,
+    whole: bool = False,
+    is_local: bool = True,
+) -> Drill:
+    """Restore a state into a folder of its own by the code of a restore, and compare every byte with the state.
+
+    `found`: mismatches that are known already. `is_local`: the state is this machine's, so files of the workspace that
+    are as they were captured are compared too. Raises RemoteError for a remote that cannot be asked now.
+    """
     signed = state.sequence.signature is not None
     try:
         inventory = inventories.take(state)
@@ -207,12 +225,28 @@ def _try_out(context: Context, agent: Agent, state: State, whole: bool, found: l
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
             found += _write_and_compare(context.files, proven, items, tell)
+            damaged, in_both = _check_databases(context.files, items, folder / "workspace", agent.workspace)
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
-        live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
+        live, differing = 0, list[str]()
+        if is_local:
+            live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
-        mismatches = [*found, *rows.mismatches, *differing]
-        return Drill(agent.id, state.sequence.number, len(items), mismatches, live, absent, signed, whole, rows.rows)
+        lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
+        return Drill(
+            agent=agent.id,
+            sequence=state.sequence.number,
+            files=len(items),
+            mismatches=[*found, *lost, *damaged, *rows.mismatches, *differing],
+            compared_live=live,
+            absent=absent,
+            signed=signed,
+            whole=whole,
+            rows=rows.rows,
+            damaged=in_both,
+        )
     except LifeboatError as error:
+        if isinstance(error, RemoteError) and error.retryable:
+            raise
         return Drill(agent.id, state.sequence.number, 0, [*found, error.message], signed=signed, whole=whole)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         problem = f"a document in it is not what this program writes ({type(error).__name__})"
@@ -240,6 +274,23 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
         found += _differences(files, path, item)
         compared()
     return found
+
+
+def _check_databases(
+    files: FileOperations, items: list[tuple[Path, Wanted]], scratch: Path, workspace: Path
+) -> tuple[list[str], list[str]]:
+    """Open every database that was written aside. Returns what SQLite finds wrong, first of those that the copy is to
+    blame for, then of those that are the same in the workspace."""
+    copies: list[str] = []
+    in_both: list[str] = []
+    for path, item in items:
+        if item.kind == FILE and not item.cuts and sqlite_files.is_database(files, path):
+            damage = sqlite_files.find_damage(path)
+            if damage is not None:
+                live = workspace / item.name if path.is_relative_to(scratch) else None
+                is_same = live is not None and _untouched(files, live, item) == read_all(files, path)
+                (in_both if is_same else copies).append(f"{printable(item.name)}: SQLite finds it damaged: {damage}")
+    return copies, in_both
 
 
 def _differences(files: FileOperations, path: Path, item: Wanted) -> Iterator[str]:

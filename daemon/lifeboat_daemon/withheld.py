@@ -1,4 +1,5 @@
-"""Files and memories of an agent that are not there because a restore did not put their credentials back.
+"""Files, memories and rows of an agent that are not there because a restore did not write them: their credentials were
+not put back, or only the runtime's own commands write them.
 
 That they are missing is no deletion: they stay in the newest state until they are there again, and from then on they
 are files and rows like others.
@@ -12,11 +13,26 @@ from lifeboat_alf import layout
 from lifeboat_endpoint.vault import Vault
 
 _DECISION = "withheld"
+_ROWS = ".jsonl"
 
 
 def paths(vault: Vault) -> frozenset[str]:
     """Archive paths."""
     return frozenset(name for name in _names(vault) if name.startswith((layout.RAW, layout.ARTIFACTS)))
+
+
+def row(path: str, name: str) -> str:
+    """What a row of the runtime's databases is noted as, by the archive path of its file and what tells it there."""
+    return f"{path}#{name}"
+
+
+def rows(vault: Vault, prefix: str) -> dict[str, frozenset[str]]:
+    """Names of rows by the archive path of their file, below a prefix."""
+    found: dict[str, set[str]] = {}
+    for path, mark, name in (each.partition(f"{_ROWS}#") for each in _names(vault) if each.startswith(prefix)):
+        if mark:
+            found.setdefault(path + _ROWS, set()).add(name)
+    return {path: frozenset(names) for path, names in found.items()}
 
 
 def records(vault: Vault) -> frozenset[str]:
@@ -25,7 +41,7 @@ def records(vault: Vault) -> frozenset[str]:
 
 
 def add(vault: Vault, left_out: Collection[str]) -> None:
-    """Note what a restore left out: archive paths, and ids of records."""
+    """Note what a restore left out: archive paths, ids of records, and rows (see `row`)."""
     if left_out:
         _keep(vault, {*_names(vault), *left_out})
 
@@ -33,6 +49,11 @@ def add(vault: Vault, left_out: Collection[str]) -> None:
 def found(vault: Vault, present: Collection[str]) -> None:
     """Forget what is there."""
     _keep(vault, set(_names(vault)).difference(present))
+
+
+def forget_rows(vault: Vault) -> None:
+    """The user says that the databases are right as they are."""
+    _keep(vault, [name for name in _names(vault) if f"{_ROWS}#" not in name])
 
 
 def _names(vault: Vault) -> list[str]:

@@ -53,9 +53,11 @@ class AgentKeys:
 
     def pairs(self, agent_id: str) -> list[AgentPair]:
         """All of an agent, the current one last. Raises KeyDamaged, OtherKey, SignatureError."""
-        document = self._store.read(_file(agent_id))
         # What counts is read after the pairs: a rotation in between leaves the key they are wrapped for trusted.
-        return [] if document is None else _checked(agent_id, document, self._identity.trusted)
+        found = self._store.read_checked(
+            _file(agent_id), lambda document: _checked(agent_id, document, self._identity.trusted)
+        )
+        return found or []
 
     def all(self) -> dict[str, list[AgentPair]]:
         """The pairs of every agent, by its id."""
@@ -65,10 +67,7 @@ class AgentKeys:
     def destroy(self, agent_id: str) -> bool:
         """Destroy an agent's pairs: whatever was sealed to them is shut for ever. False when it had none."""
         with self._store.locked():
-            had = self._store.has(_file(agent_id))
-            if had:
-                self._store.remove(_file(agent_id))
-        return had
+            return self._store.discard(_file(agent_id))
 
     def why_shut(self, credential: JsonObject) -> UnsealError | None:
         """What can be said of a credential of this program whose pair is not among its agent's; None for no more."""

@@ -103,10 +103,7 @@ class Devices:
 
     def all(self) -> list[Device]:
         """Every machine met, in the order of meeting. Raises KeyDamaged."""
-        try:
-            return [_device(one) for one in self._read()["devices"]]
-        except (KeyError, TypeError, ValueError):
-            raise KeyDamaged(f"{DEVICES} is not the document that was written") from None
+        return [_device(one) for one in self._read()["devices"]]
 
     def revoked(self) -> frozenset[bytes]:
         """The public keys of the machines that were reported as lost."""
@@ -155,14 +152,24 @@ class Devices:
             self._write({**self._read(), "devices": [one.to_json() for one in known.values()]})
 
     def _read(self) -> JsonObject:
-        document = {"devices": [], "keys": {}, **(self._store.read(DEVICES) or {})}
-        if not isinstance(document["devices"], list) or not isinstance(document["keys"], dict):
-            raise KeyDamaged(f"{DEVICES} is not the document that was written")
-        return document
+        return self._store.read_checked(DEVICES, _checked) or {"devices": [], "keys": {}}
 
     def _write(self, document: JsonObject) -> None:
         if document != self._store.read(DEVICES):
             self._store.replace(DEVICES, document)
+
+
+def _checked(document: JsonObject) -> JsonObject:
+    """Raises KeyDamaged for the wrong shape."""
+    whole = {"devices": [], "keys": {}, **document}
+    try:
+        if not isinstance(whole["keys"], dict):
+            raise TypeError("keys")
+        for one in whole["devices"]:
+            _device(one)
+    except (KeyError, TypeError, ValueError):
+        raise KeyDamaged(f"{DEVICES} is not the document that was written") from None
+    return whole
 
 
 def _device(document: JsonObject) -> Device:

@@ -9,6 +9,9 @@
     agents/<id>.json    each agent's pairs (see `agent_keys`)
     rotation.json  settling.json           while the user's key is being replaced (see `rotation`)
 
+Each of store.json, user.json, devices.json, agents/<id>.json and settling.json, which hold nothing secret in the open,
+has a copy in a second folder (`spares`): one that is lost or damaged is written again from it.
+
 Capturing and signing need no secret of the user: `ensure` once, then everything but `user_key`, `agent_secret`
 and `open` works while the key is away.
 """
@@ -23,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
@@ -74,9 +78,10 @@ class HomeKeys(Identity):
         files: FileOperations | None = None,
         clock: Clock | None = None,
         around: Surroundings | None = None,
+        spares: Path | None = None,
     ) -> None:
         operations = files or SystemFiles()
-        super().__init__(RotatingFiles(folder, operations))
+        super().__init__(RotatingFiles(folder, operations, spares))
         self._clock = clock or SystemClock()
         self._user = UserKeys(self._store, operations, around or Surroundings())
         self._agents = AgentKeys(self._store, self, self._clock)
@@ -117,7 +122,30 @@ class HomeKeys(Identity):
             return self._status(KeyState.NEEDS_KEY, f"{_uncapitalised(error.title)}: {error.message} ({error.fix})")
         except KeysError as error:
             return self._status(KeyState.ERROR, error.message)
+        damage = self.damage()
+        if damage is not None:
+            return self._status(KeyState.ERROR, damage.message)
         return self._status(KeyState.OK, opened.note)
+
+    def damage(self) -> LifeboatError | None:
+        """Read every file that captures, restores and signatures need beside the user's key, and return what is wrong
+        with the first that cannot be used. What is merely missing is made again by the next capture."""
+        try:
+            if self._read_device() is not None:
+                _ = self.device
+            self.machines.all()
+            self._fingerprint_key()
+            self._agents.all()
+        except NoKey:
+            return None
+        except (KeysError, SignatureError) as error:
+            return error
+        return None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this machine has every key that it makes by itself. Raises KeysError."""
+        return self._read_device() is not None and self._store.has(FINGERPRINT_KEY)
 
     def user_key(self) -> UserKey:
         """The user's key with its secret: from the process that holds it open, or from its store.
@@ -213,11 +241,14 @@ class HomeKeys(Identity):
 
     def fingerprint(self, value: bytes) -> str:
         """64 hexadecimal digits that are equal for equal values and mean nothing on another machine."""
-        document = self._store.read(FINGERPRINT_KEY)
-        if document is None:
+        key = self._fingerprint_key()
+        if key is None:
             raise NoKey("this machine has no fingerprint key", fix=MAKE)
-        key = documents.secret(document, FINGERPRINT_KEY)
         return hashlib.blake2b(value, key=key, digest_size=32, person=b"lifeboat-print").hexdigest()
+
+    def _fingerprint_key(self) -> bytes | None:
+        document = self._store.read(FINGERPRINT_KEY)
+        return None if document is None else documents.secret(document, FINGERPRINT_KEY)
 
     def export_agent(self, agent_id: str) -> JsonObject:
         """An agent's pairs as they travel in an archive. Raises NoAgentKey."""

@@ -9,6 +9,7 @@ devices.json        the machines this home has met, and where it saw which key
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_keys import device_key, documents, former, rotation
@@ -21,6 +22,8 @@ from lifeboat_keys.rotation import RotatingFiles, Settling
 from lifeboat_keys.stores.file import FileStore
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserPublic
+
+JsonObject = dict[str, Any]
 
 MAKE = "lifeboat keys init"
 
@@ -106,11 +109,7 @@ class Identity:
 
     def _key_and_former(self) -> tuple[UserPublic, list[FormerKey]]:
         """Both as one moment saw them. What else counts is read after this: a rotation writes it before."""
-        document = self._store.read(USER_PUBLIC)
-        if document is None:
-            return self.public, []
-        user = documents.user_public(document)
-        return user, former.read(document.get(former.FIELD), user)
+        return self._store.read_checked(USER_PUBLIC, _key_and_former) or (self.public, [])
 
     def _known_public(self) -> UserPublic | None:
         recorded = self._recorded_public()
@@ -122,12 +121,18 @@ class Identity:
     def _recorded_public(self) -> UserPublic | None:
         """The device's certificate says it too: a home that lost both files of the user's key must not get another
         one, under which nothing that was sealed opens."""
-        document = self._store.read(USER_PUBLIC)
-        if document is not None:
-            return documents.user_public(document)
+        known = self._store.read_checked(USER_PUBLIC, documents.user_public)
+        if known is not None:
+            return known
         device = self._read_device()
         return None if device is None else device.user
 
     def _read_device(self) -> DeviceKey | None:
         document = self._store.read(DEVICE_KEY)
         return None if document is None else documents.device_key(document)
+
+
+def _key_and_former(document: JsonObject) -> tuple[UserPublic, list[FormerKey]]:
+    """Raises KeyDamaged, SignatureError."""
+    user = documents.user_public(document)
+    return user, former.read(document.get(former.FIELD), user)

@@ -5,20 +5,22 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import filelock
 import msgspec
 
 from lifeboat_alf import codec
+from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.files import TEMPORARY, FileOperations, NotRegular, write_atomic
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
 from lifeboat_keys.names import IRREPLACEABLE
 
 JsonObject = dict[str, Any]
+Checked = TypeVar("Checked")
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
@@ -30,11 +32,15 @@ _LARGEST = 16 << 20
 
 
 class KeyFiles:
-    """The JSON documents of one folder. Every error is a KeysError that says which command helps."""
+    """The JSON documents of one folder. Every error is a KeysError that says which command helps.
 
-    def __init__(self, folder: Path, files: FileOperations) -> None:
+    `spares` is a second folder with a copy of each document that `read_checked` reads. Nothing secret is read so.
+    """
+
+    def __init__(self, folder: Path, files: FileOperations, spares: Path | None = None) -> None:
         self.folder = folder
         self._files = files
+        self._spares = spares
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -63,6 +69,81 @@ class KeyFiles:
         self._check_folder(path.parent)
         return _document(path, data)
 
+    def read_checked(self, name: str, check: Callable[[JsonObject], Checked]) -> Checked | None:
+        """Return what `check` makes of a document, or of its spare where the document is lost or damaged: then it is
+        written again. None when there is neither.
+
+        `check` raises KeyDamaged or SignatureError for what was not written. Raises what it raises of the document
+        where no spare is better, KeyUnsafe, and KeysError for what cannot be read.
+        """
+        try:
+            document = self.read(name)
+            found = None if document is None else check(document)
+        except (KeyDamaged, SignatureError):
+            spare = self._checked_spare(name, check)
+            if spare is None:
+                raise
+            return self._put_back(name, *spare)
+        if document is not None and found is not None:
+            self._keep_spare(name, document)
+            return found
+        spare = self._checked_spare(name, check)
+        return None if spare is None else self._put_back(name, *spare)
+
+    def _checked_spare(self, name: str, check: Callable[[JsonObject], Checked]) -> tuple[JsonObject, Checked] | None:
+        """A spare that cannot be used is none."""
+        with contextlib.suppress(KeysError, SignatureError):
+            document = self._read_spare(name)
+            if document is not None:
+                return document, check(document)
+        return None
+
+    def _put_back(self, name: str, document: JsonObject, found: Checked) -> Checked:
+        with contextlib.suppress(KeysError), self.locked():  # a home that cannot be written to is read from the spare
+            if self._read_spare(name) == document:  # else another process destroyed or replaced it meanwhile
+                self.replace(name, document)
+        return found
+
+    def _keep_spare(self, name: str, document: JsonObject) -> None:
+        """Write the spare of a document that can be used. On a full disk there is none: nothing may depend on it."""
+        with contextlib.suppress(KeysError):
+            if self._spares is None or self._is_spared(name, document):
+                return
+            with self.locked():
+                if self.read(name) == document:
+                    self._write_spare(name, document)
+
+    def _is_spared(self, name: str, document: JsonObject) -> bool:
+        try:
+            return self._read_spare(name) == document
+        except KeysError:
+            return False
+
+    def _read_spare(self, name: str) -> JsonObject | None:
+        if self._spares is None:
+            return None
+        data = read_private(self._files, self._spares / name)
+        return None if data is None else _document(self._spares / name, data)
+
+    def _write_spare(self, name: str, document: JsonObject) -> None:
+        if self._spares is None:
+            return
+        with contextlib.suppress(OSError):
+            self._files.make_folders((self._spares / name).parent, FOLDER_MODE)
+            write_atomic(self._files, self._spares / name, codec.encode_pretty(document) + b"\n", mode=FILE_MODE)
+
+    def _remove_spare(self, name: str) -> None:
+        if self._spares is None:
+            return
+        path = self._spares / name
+        try:
+            self._files.remove(path)
+            self._files.sync_folder(path.parent)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
+
     def write_once(self, name: str, document: JsonObject) -> None:
         """Make a document and read it back. Raises KeyExists when the name is taken; only under `locked`."""
         path = self.folder / name
@@ -80,25 +161,46 @@ class KeyFiles:
             raise KeysError(f"{path} could not be written: {error.strerror or error}") from None
         if self.read(name) != document:
             raise KeyDamaged(f"{path} does not read back as it was written")
+        if self._spares is not None and self._has_spare(name):
+            self._write_spare(name, document)
 
     def remove(self, name: str) -> None:
-        """Take a document away for good; only under `locked`."""
+        """Take a document away for good, its spare first; only under `locked`."""
         path = self.folder / name
+        self._remove_spare(name)
         try:
             self._files.remove(path)
             self._files.sync_folder(path.parent)
         except OSError as error:
             raise KeysError(f"{path} could not be removed: {error.strerror or error}") from None
 
+    def _has_spare(self, name: str) -> bool:
+        return self._spares is not None and self._is_there(self._spares / name)
+
+    def discard(self, name: str) -> bool:
+        """Take a document and its spare away for good, where they are; only under `locked`. False when neither was."""
+        had_spare, had = self._has_spare(name), self.has(name)
+        if had:
+            self.remove(name)
+        elif had_spare:
+            self._remove_spare(name)
+        return had or had_spare
+
     def names(self, folder: str = "") -> list[str]:
-        """The files in this folder, or in one below it, as `read` takes them; in order."""
+        """The files in this folder, or in one below it, as `read` takes them; in order. Of a folder below, also those
+        that only have a spare left."""
+        found = self._names_in(self.folder / folder)
+        if folder and self._spares is not None:
+            found |= self._names_in(self._spares / folder)
+        return sorted(f"{folder}/{name}" if folder else name for name in found)
+
+    def _names_in(self, folder: Path) -> set[str]:
         try:
-            found = self._files.scan(self.folder / folder)
+            return {one.name for one in self._files.scan(folder)}
         except FileNotFoundError:
-            return []
+            return set()
         except OSError as error:
-            raise _unreadable(self.folder / folder, error) from None
-        return sorted(f"{folder}/{one.name}" if folder else one.name for one in found)
+            raise _unreadable(folder, error) from None
 
     def has(self, name: str) -> bool:
         """Whether there is a document of this name, readable or not."""

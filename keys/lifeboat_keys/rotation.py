@@ -186,9 +186,10 @@ class Settling:
 
 def settling(store: KeyFiles) -> Settling | None:
     """None when nothing is. Raises KeyDamaged."""
-    document = store.read(SETTLING)
-    if document is None:
-        return None
+    return store.read_checked(SETTLING, _settling)
+
+
+def _settling(document: JsonObject) -> Settling:
     try:
         lost = document["lost"]
         compromised = frozenset(document["compromised"])
@@ -238,4 +239,4 @@ class RotatingFiles(KeyFiles):
     def roll_forward(self) -> None:
         """Finish a rotation that was begun; only under `locked`."""
         if self.has(JOURNAL):
-            roll_forward(KeyFiles(self.folder, self._files))
+            roll_forward(KeyFiles(self.folder, self._files, self._spares))

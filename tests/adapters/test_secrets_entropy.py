@@ -44,6 +44,11 @@ def test_what_a_person_writes_does_not(value: str) -> None:
     assert not entropy.is_random(value)
 
 
+@pytest.mark.parametrize(("value", "is_random"), [("x7Q2k9Z", False), ("x7Q2k9Z4", True), ("x7Q2-harbour-k9Z4", True)])
+def test_eight_characters_without_words_are_enough_to_tell(value: str, is_random: bool) -> None:
+    assert entropy.is_random(value) is is_random
+
+
 def test_bits_are_those_of_shannon() -> None:
     assert entropy.bits("") == 0
     assert entropy.bits("aaaa") == 0

@@ -14,6 +14,9 @@ from lifeboat_alf.testing import MemoryState
 from support.adapters import zeroclaw_installs as installs
 from support.adapters import zeroclaw_restores as restores
 from support.adapters.zeroclaw_restores import memory, row_record, state_of
+from support.flushes import Flushes, flushes
+
+__all__ = ["flushes"]
 
 LAYOUTS = (paths.CURRENT, paths.EARLY)
 TEA, COFFEE = memory("She drinks green tea."), memory("He drinks black coffee.")
@@ -44,6 +47,13 @@ def test_a_new_database_is_closed_and_for_its_owner_only(tmp_path: Path, layout:
     write = restores.restored(restores.fresh(tmp_path, layout), state_of(TEA))
     assert list(folder_of(write.path.parent)) == ["brain.db"]
     assert stat.S_IMODE(write.path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_new_database_is_on_the_disk_with_all_its_bytes(tmp_path: Path, layout: str, flushes: Flushes) -> None:
+    write = restores.restored(restores.fresh(tmp_path, layout), state_of(TEA))
+    (kind, _, size), renamed = flushes.seen
+    assert (kind, size) == ("file", write.path.stat().st_size) and renamed[:2] == ("renamed", write.path)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

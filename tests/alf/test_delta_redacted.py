@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import itertools
@@ -19,6 +20,7 @@ from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, SignatureError
 from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import validate
 from support.alf import archive_files
@@ -151,12 +153,34 @@ def test_a_delta_of_a_purged_state_validates(path):
 # Applying it ----------------------------------------------------------------------------------------------------
 
 
-def test_a_note_is_patched_against_what_a_purge_left_of_it(story):
+def test_a_changed_note_of_which_something_was_purged_travels_whole(story):
     a = story.b.redact(story.purge)
     b = a.copy().put(NOTE, f"{LONG}One more line.\n".encode())
     data = delta_bytes(a, b)
-    assert "lifeboat/patches/1" in DeltaReader(io.BytesIO(data)).names()
+    assert "lifeboat/patches/1" not in DeltaReader(io.BytesIO(data)).names()
     assert_same(applied(a, data), b)
+
+
+def test_a_changed_note_fits_a_base_at_which_the_purge_still_waits(story):
+    there, a = story.b.copy(story.b.sequence.number), story.b.redact(story.purge)
+    b = a.copy().put(NOTE, f"{LONG}One more line.\n".encode())
+    there._redactions = Redactions(waiting=[story.purge])
+    assert applied(there, delta_bytes(a, b)).body(NOTE) == b.body(NOTE)
+
+
+@given(two_states(), st.data())
+@settings(max_examples=40)
+def test_a_delta_of_a_machine_that_purged_fits_a_base_at_which_the_purge_still_waits(states, data):
+    a, b = states
+    purge = data.draw(redactions_of(a, b))
+    there = a.copy(a.sequence.number)
+    sent = delta_bytes(a.redact(purge), b.redact(purge))
+    there._redactions = Redactions(waiting=[purge])
+    found = applied(there, sent)
+    assert merkle.state_digest(found, check_bodies=False) == b.sequence.digest
+    for entry in found.entries():
+        with contextlib.suppress(BodyAbsent):
+            found.body(entry.path)
 
 
 def test_a_patch_fits_a_base_that_was_not_purged_when_the_delta_brings_the_purge(story):
@@ -217,6 +241,21 @@ def test_a_record_that_changed_before_it_was_purged_is_gone_from_a_base_that_has
     found = applied(story.a, delta_bytes(story.a, b))
     assert_same(found, b)
     assert found.record(made.id) is None
+
+
+def test_bytes_equal_to_those_that_a_purge_took_travel_again(story):
+    """The delta brings the redaction of the former leaf along: its reader has dropped the base's bytes."""
+    b = story.b.copy().put(NOTE, b"").put(NOTE, story.b.body(NOTE)).redact(story.purge)
+    assert b.entry(NOTE).leaf.salt
+    assert_same(applied(story.b, delta_bytes(story.b, b)), b)
+
+
+def test_unchanged_files_show_the_records_that_they_show_after_the_purge(story):
+    """The record has a line again, of another leaf; its purge takes its id from the lists of files."""
+    b = story.b.copy()
+    b.update({**codec.decode(story.pin.line), "tags": ["door"]})
+    b.redact(redaction({story.pin.leaf.digest: None}, record_ids=(story.pin.id,)))
+    assert_same(applied(story.b, delta_bytes(story.b, b)), b)
 
 
 def test_a_gone_record_stands_in_the_way_of_no_other(story):

@@ -22,13 +22,6 @@ from lifeboat_daemon.errors import (
 from support.daemon.protected import Protected
 
 
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add(name="ada")
-    return made
-
-
 def workspace(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "SOUL.md").write_text("# Soul\n")

@@ -17,13 +17,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected, protected_agent
-from support.prepared_folders import PreparedFolders
-
-
-@pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
+from support.daemon.protected import MEMORY, Protected
 
 
 def test_the_first_capture_holds_the_whole_workspace(tmp_path: Path) -> None:

@@ -10,13 +10,7 @@ import pytest
 
 from lifeboat_daemon import agents
 from lifeboat_endpoint.vault import Draft, Vault
-from support.daemon.protected import Protected, protected_agent
-from support.prepared_folders import PreparedFolders
-
-
-@pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
+from support.daemon.protected import Protected
 
 
 def test_artifacts_are_divided_by_the_threshold(ada: Protected) -> None:

@@ -12,13 +12,7 @@ import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import agents
-from support.daemon.protected import MEMORY, Protected, protected_agent
-from support.prepared_folders import PreparedFolders
-
-
-@pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
+from support.daemon.protected import MEMORY, Protected
 
 
 class Refuses(SystemFiles):

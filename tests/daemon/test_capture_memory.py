@@ -9,16 +9,10 @@ import pytest
 from lifeboat_alf import ids, layout, records
 from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
 from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected, protected_agent
-from support.prepared_folders import PreparedFolders
+from support.daemon.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 BOAT = "## Boat\n\nThe red boat lies in the harbour.\n"
-
-
-@pytest.fixture
-def ada(prepared_folders: PreparedFolders) -> Protected:
-    return prepared_folders.restore("agent just added", protected_agent)
 
 
 def test_inserting_a_section_on_top_is_one_create(ada: Protected) -> None:

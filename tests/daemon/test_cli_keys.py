@@ -284,6 +284,7 @@ def test_a_vault_of_another_key_is_refused_with_both_keys(isolated_home: Path, t
     run("agents", "add", tmp_path / "workspace", "--name", "ada")
     theirs = run("keys", "status")["key_id"]
     shutil.rmtree(isolated_home / "lifeboat" / "keys")
+    shutil.rmtree(isolated_home / "lifeboat" / "state" / "keys")
     own = run("keys", "recover", "--words-from", _other_words(tmp_path))["key_id"]
     error = run("restore", "ada", "--to", tmp_path / "back", "--with-credentials", expect=3)["error"]
     for said in (own, theirs, "it signed ada, sequence 0", "the key of this home"):

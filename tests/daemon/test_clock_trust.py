@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
-
-import pytest
 
 from lifeboat_alf.seams.clock import Anchor, believes
 from lifeboat_daemon import clock_trust, retention
@@ -39,13 +36,6 @@ def test_a_boot_that_the_system_cannot_name_counts_as_another() -> None:
 
 def test_without_any_history_the_clock_is_believed() -> None:
     assert believes(None, START, 0.0, "")
-
-
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add()
-    return made
 
 
 def with_history(ada: Protected, days: int) -> None:

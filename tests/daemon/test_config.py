@@ -8,6 +8,7 @@ import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import config
+from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadSetting, ConfigError, UnknownSetting
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.settings import SETTINGS
@@ -188,3 +189,19 @@ def test_numbers_and_depths_beyond_all_measure_are_refused_like_any_mistake(home
     home.config_file.write_text(text)
     found = config.load(home, SystemFiles())
     assert found.problem is not None and found.get("cadence").value == "manual"
+
+
+@pytest.mark.parametrize("content", [None, b""])
+def test_lost_settings_are_written_again_from_their_copy(content: bytes | None) -> None:
+    home, files = Context.open().home, SystemFiles()
+    config.write(home, files, "cadence", "manual")
+    home.config_file.unlink() if content is None else home.config_file.write_bytes(content)
+    assert config.load(home, files).get("cadence").value == "manual"
+    assert config.parse(home.config_file.read_bytes()) == {"cadence": "manual"}
+
+
+def test_the_last_setting_that_is_taken_back_does_not_come_back() -> None:
+    home, files = Context.open().home, SystemFiles()
+    config.write(home, files, "cadence", "manual")
+    config.write(home, files, "cadence", None)
+    assert config.load(home, files).get("cadence").source == config.DEFAULT

@@ -372,7 +372,7 @@ class TestTheClientOfTheDashboard:
                 heard = [await first, await anext(told)]
                 stopping = asyncio.run_coroutine_threadsafe(served.server.stop(), served.loop)
                 heard += [each async for each in told]
-                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # it left, so nobody waits for it
+                await asyncio.wait_for(asyncio.wrap_future(stopping), patience())  # no request waits for it
                 assert not client.connected
                 with pytest.raises(DoesNotAnswer):
                     await client.call("echo")

@@ -24,6 +24,9 @@ from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, FileExists, 
 from lifeboat_daemon.exchange import export, import_
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon.harbour import Harbour, harbour
+from support.flushes import Flushes, flushes
+
+__all__ = ["flushes"]
 
 
 @pytest.fixture
@@ -67,6 +70,13 @@ def test_snapshot_and_deltas_equal_the_full_export_entry_by_entry(ada: Harbour, 
     applied = entries_of(tmp_path / "applied.alf")
     assert applied.keys() == full.keys()
     assert [name for name in full if applied[name] != full[name]] == []
+
+
+def test_an_export_gets_its_name_once_its_bytes_are_on_the_disk(ada: Harbour, tmp_path: Path, flushes: Flushes) -> None:
+    path = exported(ada, tmp_path / "0.alf")
+    flushed, renamed, folder = flushes.seen[-3:]
+    assert (flushed[0], flushed[2]) == ("file", path.stat().st_size)
+    assert renamed[:2] == ("renamed", path) and folder[:2] == ("folder", path.parent)
 
 
 def test_an_export_changes_nothing_but_catches_up(ada: Harbour, tmp_path: Path) -> None:

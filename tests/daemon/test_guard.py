@@ -148,3 +148,15 @@ def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
 def test_few_memories_never_look_like_an_accident() -> None:
     change = guard.Change(3, 0, 3, Counter({"a": 3}), {"a": 3}, {})
     assert guard.judge(change, [], -1, NOW, LIMITS) is None
+
+
+@pytest.mark.parametrize(("deleted", "is_held"), [(3, False), (4, True)])
+def test_a_loss_counts_from_the_limits_own_number_of_memories_on(deleted: int, is_held: bool) -> None:
+    change = guard.Change(deleted, 0, deleted, Counter({"a": deleted}), {"a": 100}, {"a": 96})
+    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
+
+
+@pytest.mark.parametrize(("before", "is_held"), [(9, False), (8, True)])
+def test_a_loss_counts_from_the_limits_own_share_on(before: int, is_held: bool) -> None:
+    change = guard.Change(before, 0, 4, Counter({"a": 4}), {"a": 100}, {"a": 96})
+    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held

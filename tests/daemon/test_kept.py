@@ -13,13 +13,6 @@ from support.daemon.cli_client import run
 from support.daemon.protected import Protected
 
 
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add(name="ada")
-    return made
-
-
 def by_path(ada: Protected) -> dict[str, Kept]:
     return {one.path: one for one in kept(ada.context, ada.agent)}
 

@@ -157,29 +157,39 @@ def test_at_an_endpoint_it_waits_and_is_shown_as_waiting(ada: Replicated) -> Non
     assert vault_note(machine, done.receipt).state == "waiting"
 
 
-def test_while_it_waits_the_remote_is_not_asked_again(ada: Replicated) -> None:
-    purge(ada.machine)
-    ada.begin()
-    assert ada.machine.push().state == "ok"
-    assert "redactions" in ada.called()
-    assert "redact" not in ada.called()
-
-
-def test_when_the_wait_is_over_the_remote_is_asked_and_its_receipt_noted(
+def test_what_the_owner_confirmed_is_noted_at_the_next_contact(
     ada: Replicated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine = ada.machine
     done = purge(machine)
+    assert machine.push().state == "ok"
+    assert facts(machine).purges == 1
     lying(
         monkeypatch,
         redact=lambda usual, agent, document, **owner: usual(agent, document, owner="the owner's"),
     )
     assert machine.push().state == "ok"
-    assert facts(machine).purges == 1
-    machine.clock.advance(hours=25)
-    assert machine.push().state == "ok"
     assert vault_note(machine, done.receipt).state == "done"
     assert facts(machine).state == "ok"
+
+
+def test_what_the_owner_refused_is_noted_at_the_next_contact_and_asked_about_an_hour_later(
+    ada: Replicated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(*given: Any, **owner: Any) -> RedactionState:
+        raise RemoteRefused("whoever owns the endpoint refused this purge")
+
+    machine = ada.machine
+    done = purge(machine)
+    lying(monkeypatch, redact=refusing)
+    assert machine.push().state == "ok"
+    noted = vault_note(machine, done.receipt)
+    assert (noted.state, noted.applies_at) == ("pending", None)
+    assert "refused this purge" in second_copies.purge_words(facts(machine))
+    assert second_copies.only_purges_wait([facts(machine)])
+    ada.begin()
+    assert machine.push().state == "ok"
+    assert "redact" not in ada.called()
 
 
 def test_with_the_token_of_the_owner_it_does_not_wait(ada: Replicated) -> None:

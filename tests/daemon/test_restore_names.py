@@ -52,6 +52,13 @@ def test_names_that_are_too_long_are_listed(tmp_path: Path) -> None:
     assert {each.name for each in found} == {long, f"{long}/in.md"}
 
 
+def test_the_longest_name_that_a_file_system_takes_is_taken(tmp_path: Path) -> None:
+    longest = ["x" * 255, f"{'é' * 127}a"]
+    for name in longest:
+        (tmp_path / name).touch()
+    assert not names.unholdable(SystemFiles(), tmp_path / "new", longest)
+
+
 def test_case_twins_are_decided_by_the_file_system(tmp_path: Path) -> None:
     (tmp_path / "Probe").mkdir()
     is_insensitive = (tmp_path / "probe").exists()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import inf
-from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -26,13 +25,6 @@ from support.daemon.protected import Protected
 
 EVERY_CADENCE = (AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL)
 BUT_MANUAL = EVERY_CADENCE[:-1]
-
-
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add()
-    return made
 
 
 def pacer(cadence: str = AFTER_INTERACTION, *, looked_at: float | None = 0.0) -> Pacer:

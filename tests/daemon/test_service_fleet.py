@@ -35,13 +35,6 @@ class MovesHome(SystemFiles):
         return super().open_regular(path)
 
 
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add(name="ada")
-    return made
-
-
 @pytest.mark.parametrize("after", range(4))
 def test_a_home_that_is_moved_away_while_it_is_read_loses_no_agent(ada: Protected, after: int) -> None:
     moving = MovesHome(ada.context.home.folder)

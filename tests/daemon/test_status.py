@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from lifeboat_daemon import agents, status
 from support.daemon.protected import Protected
-
-
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add(name="ada")
-    return made
 
 
 def verify(ada: Protected) -> None:

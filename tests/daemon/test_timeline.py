@@ -22,13 +22,6 @@ from support.daemon.protected import START, Protected
 Json = dict[str, Any]
 
 
-@pytest.fixture
-def ada(tmp_path: Path) -> Protected:
-    made = Protected(tmp_path)
-    made.add()
-    return made
-
-
 def note(ada: Protected, text: str = "x") -> None:
     ada.write("notes.md", f"# Note\n\n{text} {ada.clock.now()}\n")
     ada.capture()

@@ -36,6 +36,12 @@ def test_what_does_not(name: str) -> None:
     assert not Interest(PLAN).matters(f"{HERE}/{name}")
 
 
+def test_the_log_of_a_database_matters_as_the_database_does() -> None:
+    interest = Interest(Watched(HERE, ignored=("old.db", "new.db-wal"), noise=("*.db-wal", "*.db-shm")))
+    names = ("new.db-wal", "deep/new.db-wal", "old.db-wal", "new.db-shm")
+    assert [name for name in names if interest.matters(f"{HERE}/{name}")] == ["new.db-wal", "deep/new.db-wal"]
+
+
 def test_only_what_is_named_matters_where_names_are_given() -> None:
     interest = Interest(Watched(HERE, only=("*.toml", "skills/**")))
     matter = [name for name in ("a.toml", "b.md", "skills/tea/SKILL.md") if interest.matters(f"{HERE}/{name}")]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import pytest
 from lifeboat_daemon.watch import limits, mailbox, mounts, planning
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
+from support.daemon.database_writers import TABLE, many, writer_of
 from support.daemon.protected import Protected
 from support.daemon.watching import ADA, FENCE, Watching, watching
 from support.daemon.zeroclaw_protected import ProtectedClaw
@@ -50,6 +53,23 @@ def test_a_file_that_is_replaced_whole_is_told(workspace: Path) -> None:
         assert await seen.heard(workspace) == []
         os.replace(workspace / "x.tmp", workspace / "MEMORY.md")
         assert set(await seen.heard(workspace)) == {CHANGED}
+
+    watching(story)
+
+
+def test_a_commit_to_a_database_is_told_and_that_it_was_read_is_not(workspace: Path) -> None:
+    """Otherwise each capture of a database in use would cause the next one."""
+    path = workspace / "orders.db"
+
+    async def story(seen: Watching) -> None:
+        with writer_of(path) as writer:
+            writer.run("pragma journal_mode=wal", TABLE)
+            await seen.follow(workspace, noise=("*.db-wal", "*.db-shm", "*.db-journal"))
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as reader:
+                reader.execute("select * from orders").fetchall()
+            assert await seen.heard(workspace) == []
+            writer.run(many(1))
+            assert set(await seen.heard(workspace)) == {CHANGED}
 
     watching(story)
 

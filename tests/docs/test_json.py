@@ -175,6 +175,7 @@ def _moving_documents(folder: Path, name: str) -> Iterator[tuple[str, Json]]:
     run("remote", "add", "stick", f"file://{stick}/copies")
     run("sync")
     yield "An agent", run("agents", "list", "--remote", "stick")
+    yield "`lifeboat verify`", run("verify", name, "--remote", "stick")
     yield "An agent", run("agents", "adopt", name, "--dry-run")
     yield "An agent", run("agents", "adopt", name, "--yes")
     run("remote", "remove", "stick", "--yes")

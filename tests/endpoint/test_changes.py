@@ -3,7 +3,6 @@ from __future__ import annotations
 import io
 import itertools
 import random
-from pathlib import Path
 
 import pytest
 
@@ -15,14 +14,9 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.state import Changes
 from lifeboat_alf.testing import head
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
-from support.endpoint.vaults import QUARTER, commit, content_of, create, edit, new_vault
+from support.endpoint.vaults import QUARTER, commit, content_of, create, edit
 
 HEAD = head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return new_vault(tmp_path)
 
 
 def entry_words(changes: Changes) -> list[tuple[str, bytes | None, bytes | None]]:

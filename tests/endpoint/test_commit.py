@@ -10,14 +10,9 @@ from lifeboat_alf.state import BodyAbsent, Sequence
 from lifeboat_alf.testing import full_state
 from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
-from support.endpoint.vaults import QUARTER, START, commit, content_of, create, edit, new_vault, put
+from support.endpoint.vaults import QUARTER, START, commit, content_of, create, edit, put
 
 NOTE = "raw/openclaw/note.md"
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return new_vault(tmp_path)
 
 
 def test_the_first_sequence_is_0_and_the_next_ones_follow(vault: Vault) -> None:

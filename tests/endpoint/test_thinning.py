@@ -5,7 +5,6 @@ from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -89,11 +88,6 @@ def test_after_any_edits_and_thinnings_every_kept_sequence_is_what_it_was(steps:
             pass
         walk.check()
         walk.vault.close()
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return new_vault(tmp_path)
 
 
 def grow(vault: Vault, count: int) -> None:

@@ -14,14 +14,9 @@ from lifeboat_endpoint.store.migrations import migrate
 from lifeboat_endpoint.store.schema import VERSION
 from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import Draft, EntryPut, Pin, Vault
-from support.endpoint.vaults import START, ManualClock, commit, content_of, create, edit, new_vault, put
+from support.endpoint.vaults import START, ManualClock, commit, content_of, create, edit, put
 
 LARGE = bytes(range(256)) * 4000
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return new_vault(tmp_path)
 
 
 def reopened(vault: Vault, tmp_path: Path) -> Vault:

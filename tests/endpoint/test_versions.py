@@ -13,17 +13,12 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, encoding
-from support.endpoint.vaults import START, commit, new_vault
+from support.endpoint.vaults import START, commit
 
 CHART = "artifacts/chart.bin"
 LARGE = {"attachment": {"id": "chart", "tier": 3}}
 SMALL = {"attachment": {"id": "chart", "tier": 2}}
 LATER = START + timedelta(days=2)
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> Vault:
-    return new_vault(tmp_path)
 
 
 def bodies(count: int, size: int = 300_000) -> list[bytes]:

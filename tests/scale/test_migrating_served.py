@@ -132,7 +132,7 @@ def test_reads_go_on_pushes_wait_and_nothing_that_was_acknowledged_is_missing(se
         until(lambda: len(found.pushed) > 1 and len(found.read) > 10, "both are at it")
         with slowly(lambda: seen(found, read)):
             served.moving.move()
-        until(lambda: 503 in found.read and "was moved" in str(found.pushed[-1]), "nobody is served")
+        until(lambda: 503 in found.read and "was moved" in str(found.pushed[-1]), "requests to be refused")
     assert set(read) == {200}, "until it is over every read is answered"
     assert set(found.read) == {200, 503}, "and then whoever asks is told to come back"
     states = [outcome.state for outcome in found.pushed]

@@ -189,7 +189,7 @@ def test_where_the_standby_lacks_the_last_pushes_machines_say_so_and_bring_them(
     pair.standby.promote()
     for each in (ada, ben):
         each.capture(4)
-        until(partial(_says, each, "remote_forgot"), "somebody answers")
+        until(partial(_says, each, "remote_forgot"), "a server to answer")
         adding.remove(each.machine.context, "home")
         each.machine.add_remote("home", tenant.url, token=tenant.token)
         each.straight["home"] = each.machine.remote()

@@ -120,7 +120,7 @@ def test_a_compaction_keeps_each_agent_under_its_own_key_where_it_is_so_configur
 
 
 def test_a_customer_who_takes_the_key_away_makes_reads_and_compactions_fail(service: Endpoint, tmp_path: Path) -> None:
-    """Nobody else notices; with the key everything is there again."""
+    """No other machine notices; with the key everything is there again."""
     customer = tmp_path / "customer.key"
     mine, theirs = service.add_tenant("home", key_source=f"file:{customer}"), service.add_tenant("office")
     for tenant in (mine, theirs):

@@ -9,7 +9,7 @@ import os
 
 VARIABLE = "LIFEBOAT_TEST_PATIENCE"
 SHORTEST = 60.0
-"""Seconds; a busy machine may stop a process for longer than anyone expects."""
+"""Seconds; a busy machine may stop a process for a long time."""
 
 
 def factor() -> float:

@@ -9,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from lifeboat_tui.link.recorded import RecordedLink
+from lifeboat_tui.screens import timeline as timeline_screen
 from lifeboat_tui.widgets.table import Table
 from support.tui.histories import ada_of, difference, entry, file, timeline
 from support.tui.memories_home import agent_id, memory, page, shown
@@ -139,14 +140,21 @@ async def test_the_last_of_ten_thousand_memories_is_there_after_its_pages_were_a
         assert f"[{MEMORIES}]" in text_of(pilot)
 
 
-async def test_a_moving_cursor_compares_only_where_it_rests() -> None:
+async def test_a_moving_cursor_compares_only_where_it_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     link = long_history()
+
+    def compared() -> int:
+        return len([words for words, _ in link.asked if words[0] == "diff"])
+
     async with dashboard(link, screen="timeline", agent="ada") as pilot:
-        asked = len([words for words, _ in link.asked if words[0] == "diff"])
+        before = compared()
+        monkeypatch.setattr(timeline_screen, "PAUSE", 3600.0)
         for _ in range(20):
             await pilot.press("pagedown")
-        await settled(pilot)
-        assert len([words for words, _ in link.asked if words[0] == "diff"]) - asked < 20
+        assert compared() == before
+        monkeypatch.setattr(timeline_screen, "PAUSE", 0.0)
+        await press(pilot, "pagedown")
+        assert compared() == before + 1
 
 
 async def test_an_event_about_one_of_many_agents_draws_that_one_again(drawn: list[int]) -> None:

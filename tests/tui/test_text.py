@@ -39,6 +39,13 @@ def test_a_span_is_minutes_and_seconds(seconds: float | None, said: str) -> None
     assert text.span(seconds) == said
 
 
+@pytest.mark.parametrize(
+    ("width", "said"), [(6, "harbo…"), (7, "harbour"), (8, "harbour"), (1, "…"), (0, ""), (-1, "")]
+)
+def test_a_text_is_cut_to_the_width_that_there_is(width: int, said: str) -> None:
+    assert text.cut("harbour", width) == said
+
+
 @pytest.mark.parametrize("ascii", [False, True])
 def test_a_chart_has_a_sign_for_every_count_and_its_highest_for_the_most(ascii: bool) -> None:
     glyphs = Glyphs(ascii=ascii)

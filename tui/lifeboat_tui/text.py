@@ -88,4 +88,4 @@ def span(seconds: float | None) -> str:
 
 def cut(text: str, width: int) -> str:
     """The text in `width` characters at most."""
-    return text if len(text) <= width else f"{text[: max(0, width - 1)]}…"
+    return text if len(text) <= width else f"{text[: width - 1]}…" if width > 0 else ""

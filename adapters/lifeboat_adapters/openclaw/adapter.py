@@ -22,7 +22,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.credentials import Delivery, ForeignCredential, Leftover, Need, Place, Secret, Translation
 from lifeboat_adapters.notes import dress, joining, splitting
-from lifeboat_adapters.openclaw import databases, discovery, host, paths, placement
+from lifeboat_adapters.openclaw import captured_rows, databases, discovery, host, paths, placement
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
 from lifeboat_adapters.openclaw.hook import planning as hook
 from lifeboat_adapters.openclaw.layers import hints, identity
@@ -45,6 +45,9 @@ class OpenClaw(BaseAdapter):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
+
+    def program(self, environment: Mapping[str, str]) -> Path | None:
+        return host.program(environment)
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         return discovery.locate(workspace, environment, user_home)
@@ -95,6 +98,12 @@ class OpenClaw(BaseAdapter):
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
         return databases.rows(installation, transcripts=transcripts)
+
+    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
+        return captured_rows.problem(installation, path, data)
+
+    def row_names(self, path: str, values: JsonObject) -> tuple[str, ...]:
+        return captured_rows.names(path, values)
 
     def databases(self, installation: Installation) -> list[Path]:
         return databases.databases(installation)

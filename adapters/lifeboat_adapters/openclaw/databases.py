@@ -64,7 +64,7 @@ SHARED_STORE_SINCE = (2026, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class _Sources:
+class Sources:
     """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
     an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing. `outside` are files of the state
     folder that are kept elsewhere."""
@@ -86,7 +86,7 @@ class _Sources:
 def databases(installation: Installation) -> list[Path]:
     """The files that `rows` and `learned` read and that are there. A commit may change only the `-wal` file beside a
     database."""
-    sources = _sources(installation)
+    sources = sources_of(installation)
     if sources is None or installation.state_dir is None:
         return []
     return [*sources.files(), *sources.outside, *leftovers.files(installation.state_dir)]
@@ -95,7 +95,7 @@ def databases(installation: Installation) -> list[Path]:
 def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
     """Every durable row of one agent, by file and key. Raises RuntimeDatabaseError when one cannot be read whole now;
     what was captured before then stays."""
-    sources = _sources(installation)
+    sources = sources_of(installation)
     if sources is None:
         return
     share = shares.share_of(sources.values, sources.owner.id)
@@ -115,7 +115,7 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
 def credentials(installation: Installation) -> Iterator[Row]:
     """Every credential in the stores that an agent may use, also those that are no share of it: what must not be
     replaced. Raises RuntimeDatabaseError when they cannot be read now."""
-    sources = _sources(installation)
+    sources = sources_of(installation)
     if sources is None:
         return
     if sources.agent.is_file():
@@ -124,19 +124,19 @@ def credentials(installation: Installation) -> Iterator[Row]:
         yield from _read(sources.state, lambda state: _all_shared(state, sources))
 
 
-def _all_shared(connection: sqlite3.Connection, sources: _Sources) -> Iterator[Row]:
+def _all_shared(connection: sqlite3.Connection, sources: Sources) -> Iterator[Row]:
     yield from _profiles(profiles.SHARED, _shared_store(connection, sources), None)
     yield from stores.secrets(connection, None, set())
 
 
-def _shared_store(connection: sqlite3.Connection, sources: _Sources) -> stores.Store | None:
+def _shared_store(connection: sqlite3.Connection, sources: Sources) -> stores.Store | None:
     found = stores.shared(connection)
     if found is None and sources.main is not None and sources.main.is_file():
         (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
     return found
 
 
-def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
+def _of_agent(sources: Sources, *, transcripts: bool) -> Iterator[Row]:
     """What the agent has alone: its own database, or the credentials of an agent of 2026.2 that lie elsewhere."""
 
     def read(connection: sqlite3.Connection) -> Iterator[Row]:
@@ -151,7 +151,7 @@ def _of_agent(sources: _Sources, *, transcripts: bool) -> Iterator[Row]:
 
 
 def _of_state(
-    connection: sqlite3.Connection, sources: _Sources, share: shares.Share | None, own: list[Row]
+    connection: sqlite3.Connection, sources: Sources, share: shares.Share | None, own: list[Row]
 ) -> Iterator[Row]:
     """What all agents have in common, as far as it is this agent's. `own` are its own profiles."""
     yield from _tables(connection, "state", STATE_TABLES, sources.owner)
@@ -167,7 +167,7 @@ def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> 
 def learned(installation: Installation) -> Iterator[Secret]:
     """The secrets of files that are not captured, and of everything in the stores, whosever it is. Raises
     RuntimeDatabaseError."""
-    sources = _sources(installation)
+    sources = sources_of(installation)
     if sources is None or installation.state_dir is None:
         return
     yield from leftovers.learned(installation.state_dir)
@@ -180,7 +180,8 @@ def _profiles(name: str, store: stores.Store | None, share: shares.Share | None)
     return iter(()) if store is None else stores.rows(name, store, share)
 
 
-def _sources(installation: Installation) -> _Sources | None:
+def sources_of(installation: Installation) -> Sources | None:
+    """Where the rows of an agent come from; None without a state folder. Raises RuntimeConfigError."""
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
@@ -192,7 +193,7 @@ def _sources(installation: Installation) -> _Sources | None:
     database = place.database_of(owner)
     main = place.database_of(config.agent(values, config.MAIN) or config.ConfiguredAgent(config.MAIN, None, {}, True))
     elsewhere = database.parent != folder / "agents" / owner.id / "agent"
-    return _Sources(
+    return Sources(
         state=folder / host.STATE_DATABASE,
         agent=database,
         legacy_jobs=folder / host.LEGACY_JOBS,

@@ -58,6 +58,9 @@ class ZeroClaw(BaseAdapter):
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / host.FOLDER / "agents" / name / "workspace"
 
+    def program(self, environment: Mapping[str, str]) -> Path | None:
+        return host.program(environment)
+
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
         return discovery.locate(workspace, environment, user_home)
 
@@ -106,6 +109,9 @@ class ZeroClaw(BaseAdapter):
 
     def rows(self, installation: Installation, *, transcripts: bool, cron: bool = False) -> Iterator[Row]:
         return tables.rows(installation, transcripts=transcripts, cron=cron)
+
+    def unreadable_rows(self, installation: Installation, path: str, data: bytes) -> str:
+        return tables.problem(installation, path, data)
 
     def databases(self, installation: Installation) -> list[Path]:
         return [*tables.sources(installation).files(), *leftovers.files(installation)]

@@ -119,7 +119,7 @@ class SystemFiles:
                 while view:
                     view = view[os.write(descriptor, view) :]
             if sync:
-                _flush(descriptor)
+                flush(descriptor)
         finally:
             os.close(descriptor)
 
@@ -147,7 +147,7 @@ class SystemFiles:
             return
         descriptor = os.open(path, os.O_RDONLY)
         try:
-            _flush(descriptor)
+            flush(descriptor)
         finally:
             os.close(descriptor)
 
@@ -185,8 +185,9 @@ def _syncfs() -> Callable[[int], None] | None:
     return sync
 
 
-def _flush(descriptor: int) -> None:
-    """fsync; on macOS that is not a flush, F_FULLFSYNC is."""
+def flush(descriptor: int) -> None:
+    """Put what was written to a file or folder on the disk: fsync; on macOS that is not a flush, F_FULLFSYNC is. Raises
+    OSError."""
     try:
         import fcntl
     except ImportError:

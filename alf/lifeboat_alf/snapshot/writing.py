@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import merge
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, BinaryIO, cast
 
 from lifeboat_alf import attachments, bundle_redactions, codec, embeddings, layout, leaves, metas, sequences
@@ -129,7 +129,8 @@ class _Writing:
             return bundle_redactions.NOTHING
         gone = tuple(self.state.gone())
         leaves_named = [*self.unsalted, *(record.leaf.digest for record in gone)]
-        needed = bundle_redactions.needed(self.redactions, leaves_named, (entry.meta for entry in self.entries))
+        listed = chain.from_iterable(bundle_redactions.listed_records(entry.meta) for entry in self.entries)
+        needed = bundle_redactions.needed(self.redactions, leaves_named, listed)
         shown = [_shown(entry, needed) for entry in self.entries]
         pairs = [(old, new) for old, new in zip(self.entries, shown, strict=True) if old.meta != new.meta]
         originals = {old.path: bundle_redactions.parts_read_otherwise(old.meta, new.meta) for old, new in pairs}

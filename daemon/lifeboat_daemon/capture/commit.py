@@ -10,7 +10,10 @@ from lifeboat_alf.lifecycle import Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.name_conflicts import find_conflicts
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.words import path_text
+from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.vault import Draft, RecordPut, SequenceRow, Vault
 from lifeboat_keys import signing
 
@@ -78,11 +81,16 @@ def commit(
     time: str,
     counts: JsonObject,
     purges: int | None = None,
+    runtime: str | None = None,
 ) -> SequenceRow | None:
     """One signed sequence; None when nothing changes. Whoever makes the steps one by one may complete the overlay and
-    the counts meanwhile. `purges` counts those that were known when the head was looked at.
+    the counts meanwhile. `purges` counts those that were known when the head was looked at. `runtime` is the one whose
+    files changed, None where none did.
 
-    Raises RedactedMeanwhile where there are more by now, and what the vault and the keys raise."""
+    Raises DraftInvalid for names that no folder can hold beside each other, of which a restore would leave one out;
+    RedactedMeanwhile where there are more purges by now; and what the vault and the keys raise."""
+    if runtime is not None:
+        _refuse_conflicts(overlay, runtime)
     device = context.keys().device
     return vault.commit(
         Draft(overlay.puts, (RecordPut(*step) for step in steps)),
@@ -94,6 +102,14 @@ def commit(
         counts=counts,
         purges=purges,
     )
+
+
+def _refuse_conflicts(overlay: Overlay, runtime: str) -> None:
+    for path, other in find_conflicts(overlay, runtime, overlay.puts):
+        raise DraftInvalid(
+            f"{path_text(path)} leaves no room for {path_text(other)}: no folder can hold both",
+            fix="lifeboat doctor --bundle FILE",
+        )
 
 
 def advance(db: StateDb, row: SequenceRow) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
+from lifeboat_daemon.capture.kept_rows import KeptRows, find_kept_rows
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
@@ -19,15 +20,19 @@ JsonObject = dict[str, Any]
 FACT = "databases"
 """Where `state.db` keeps what the databases looked like when they were read."""
 
+KEPT = "kept"
+"""In that fact: files of rows that could not be read. No look equals it, so that the next capture names them again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """What was read: `tables` by path with the secrets in them; `learned` are secrets of files that are not captured;
-    `stats` says which state of the databases this is."""
+    `stats` says which state of the databases this is; `kept` is what stays although it was not found."""
 
     tables: dict[str, tuple[bytes, list[Secret]]]
     learned: list[Secret]
     stats: JsonObject
+    kept: KeptRows
 
     def secrets(self) -> list[Secret]:
         """All that the runtime keeps outside of the files that are captured."""
@@ -52,8 +57,14 @@ class Databases:
             stats = self.stats()
             if not everything and stats == self._session.db.get(FACT):
                 return None
-            tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in self._tables().items()}
-            return Stored(tables, list(self._seen.adapter.learned(self._seen.installation)), stats)
+            found = self._tables()
+            kept = find_kept_rows(self._session, self._seen, self.prefix, found)
+            for path, lines in kept.waiting.items():
+                found[path] = found.get(path, b"") + b"".join(line + b"\n" for line in lines)
+            self._session.report.unread.update(kept.files)
+            stats |= {KEPT: sorted(kept.files)} if kept.files else {}
+            tables = {path: (data, self._cutter.secrets_in(path, data) or []) for path, data in found.items()}
+            return Stored(tables, list(self._seen.adapter.learned(self._seen.installation)), stats, kept)
         except DatabaseAbsent as error:
             if self._session.db.get(FACT) is not None:
                 self._session.report.unread[self.prefix] = str(error)

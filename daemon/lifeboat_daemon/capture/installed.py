@@ -86,10 +86,11 @@ def advice(session: Session) -> str:
     return f"when that is meant: lifeboat agents accept {session.agent.name}"
 
 
-def remember(vault: Vault, found: Installed) -> None:
-    """Keep where the runtime is, for the day when it cannot be found."""
+def remember(vault: Vault, found: Installed, agent: Agent) -> None:
+    """Keep where the runtime is, for the day when it cannot be found, and whose workspace it is, for the day when the
+    agent's own file is lost."""
     if found.lost is None:
-        vault.set(DECISION, _document(found.installation), kind=DECISION)
+        vault.set(DECISION, {**_document(found.installation), "agent": agent.name}, kind=DECISION)
 
 
 def accept(vault: Vault, head: SequenceRow | None, time: str, *, was_missing: bool) -> None:
@@ -116,6 +117,7 @@ def taken_as_it_stands(session: Session) -> bool:
 def _document(installation: Installation) -> JsonObject:
     config, state_dir = installation.config, installation.state_dir
     return {
+        "workspace": str(installation.workspace),
         "native_id": installation.native_id,
         "name": installation.name,
         "state_dir": None if state_dir is None else str(state_dir),

@@ -112,7 +112,8 @@ def _from_head(session: Session, roots: list[Root]) -> Iterator[tuple[str, Known
     if session.state is None:
         return
     for number, root in enumerate(roots):
-        for prefix in (root.prefix, layout.ARTIFACTS) if number == 0 else (root.prefix,):
+        # Of an artifact and a raw file of one name the artifact is dropped before anything is looked up here.
+        for prefix in (layout.ARTIFACTS, root.prefix) if number == 0 else (root.prefix,):
             for entry in session.state.entries(prefix):
                 if not entry.path.startswith(f"{root.prefix}db/"):
                     relative = names.native_name(entry.path[len(prefix) :], entry.meta.get("name_hex"))

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import lifecycle
+from lifeboat_alf import lifecycle, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
@@ -30,7 +30,6 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.errors import RedactedMeanwhile
 from lifeboat_endpoint.vault import SequenceRow, Vault
-from lifeboat_keys.errors import NoKey
 
 JsonObject = dict[str, Any]
 
@@ -72,11 +71,12 @@ def _with_any_caches(context: Context, agent: Agent, vault: Vault, kind: str, *,
 
 def _complete_keys(context: Context) -> None:
     """What this machine can make again by itself never stops a capture. Raises NoKey when the user's key was lost."""
-    try:
-        _ = context.keys().device
-    except NoKey:
-        _ = context.keys().public
-        context.keys().ensure()
+    keys = context.keys()
+    if keys.is_complete:
+        _ = keys.device
+    else:
+        _ = keys.public
+        keys.ensure()
 
 
 def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
@@ -155,6 +155,7 @@ def _commit(session: Session, work: Work, lines: Iterable[lifecycle.Step]) -> Se
         time=session.now,
         counts=work.counts,
         purges=session.purges,
+        runtime=session.agent.runtime,
     )
     if row is not None:
         report.outcome, report.sequence, report.delta_bytes = CAPTURED, row.number, row.bytes
@@ -168,13 +169,13 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         session.vault.set(SECRETS, memory, kind="secrets")
     if work.links is not None:
         session.vault.set(linkage.DECISION, work.links, kind="links")
-    remember(session.vault, seen.installed)
+    remember(session.vault, seen.installed, session.agent)
     _note_kept_out(session, work)
     work.rows.decide()
     if work.tree.withheld or work.rows.arrived:
-        tables = work.stored.tables if work.stored is not None else {}
+        stored = work.stored.tables.keys() | work.stored.kept.arrived if work.stored is not None else set()
         files = {one.path for one in seen.scan.found.values()}
-        withheld.found(session.vault, files | tables.keys() | work.rows.arrived)
+        withheld.found(session.vault, files | stored | work.rows.arrived)
     if row is not None and seen.is_empty and taken_as_it_stands(session):
         session.vault.set(guard.ACCEPTED, {"sequence": row.number, "time": session.now}, kind="accepted")
     if row is not None:
@@ -264,7 +265,7 @@ def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:
         for path, large in tree.large.new.items():
             db.put_large(path, large.size, large.captured_at)
         for path in tree.changed:
-            if session.overlay.puts.get(path, ...) is None:
+            if not metas.is_file(session.overlay.meta(path) or {"type": None}):
                 db.drop_large(path)
         if work.rows.has_news:
             work.rows.remember()

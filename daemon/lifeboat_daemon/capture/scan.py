@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import os
 import re
@@ -14,8 +15,9 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture import names
+from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import Ignore
+from lifeboat_daemon.capture.read import key_of
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
@@ -27,7 +29,8 @@ OURS = ".lifeboat-"
 
 class Found(NamedTuple):
     """One thing to keep. `native` is root prefix + relative name as the system spells it, `path` its archive path,
-    `real` where to open it, `name_hex` the original name when the archive path had to differ."""
+    `real` where to open it, `name_hex` the original name when the archive path had to differ. `has_log`: it is a
+    database with a write-ahead log, whose size and time are part of `key`."""
 
     native: str
     path: str
@@ -35,6 +38,7 @@ class Found(NamedTuple):
     kind: str
     key: StatKey
     name_hex: str | None = None
+    has_log: bool = False
 
 
 @dataclass(slots=True)
@@ -95,37 +99,46 @@ class Walk:
         except OSError as error:
             self._unreadable(real, relative, error)
             return True
+        beside = sqlite_files.side_files(self.files, entries)
         kept = False
         for entry in entries:
-            kept = self._entry(entry, relative + entry.name) or kept
+            if entry.name in beside:
+                self._skip_side_file(relative + entry.name)
+            else:
+                kept = self._entry(entry, relative + entry.name, beside.get(entry.name + sqlite_files.WAL)) or kept
         return kept
+
+    def _skip_side_file(self, relative: str) -> None:
+        """A log that does not fit its database damages it: what it says is read together with the database."""
+        name, _ = names.archive_name(relative)
+        if self._is_wanted(name):
+            self.scan.skipped[self.root.prefix + name] = "side file of a database"
 
     def _unreadable(self, real: str, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:
             return
         self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
 
-    def _entry(self, entry: os.DirEntry[str], relative: str) -> bool:
+    def _entry(self, entry: os.DirEntry[str], relative: str, log: os.DirEntry[str] | None) -> bool:
         native = self.root.prefix + relative
         try:
             if entry.is_dir(follow_symlinks=False):
                 return self._subfolder(entry, relative)
-            found = entry.stat(follow_symlinks=False)
+            key = _key(entry, log)
         except FileNotFoundError:
             return False
         except OSError as error:
             self.scan.unread[native] = error.strerror or str(error)
             return True
         known = self.known.get(native)
-        stats = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_mode)
-        if known is None or known.key != stats:
-            return self._consider(entry.path, relative, native, StatKey(*stats))
-        kind = _kind(found.st_mode) or FILE
+        if known is None or known.key != key:
+            return self._consider(entry.path, relative, native, key, has_log=log is not None)
+        kind = _kind(key.mode) or FILE
         name_hex = names.archive_name(relative)[1] if "%" in known.path else None
-        self.scan.found[native] = Found(native, known.path, entry.path, kind, known.key, name_hex)
+        self.scan.found[native] = Found(native, known.path, entry.path, kind, known.key, name_hex, log is not None)
         return True
 
-    def _consider(self, real: str, relative: str, native: str, key: StatKey) -> bool:
+    def _consider(self, real: str, relative: str, native: str, key: StatKey, *, has_log: bool) -> bool:
         kind = _kind(key.mode)
         placed = self._placed(relative, is_folder=False, is_file=kind == FILE)
         if placed is None:
@@ -134,7 +147,7 @@ class Walk:
         if kind is None:
             self.scan.skipped[path] = "not a regular file"
             return False
-        self.scan.found[native] = Found(native, path, real, kind, key, name_hex)
+        self.scan.found[native] = Found(native, path, real, kind, key, name_hex, has_log)
         return True
 
     def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
@@ -178,6 +191,15 @@ class Walk:
 
     def _is_wanted(self, name: str) -> bool:
         return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
+
+
+def _key(entry: os.DirEntry[str], log: os.DirEntry[str] | None) -> StatKey:
+    """Raises OSError."""
+    key = key_of(entry.stat(follow_symlinks=False))
+    if log is not None:
+        with contextlib.suppress(FileNotFoundError):
+            return sqlite_files.with_log(key, log.stat(follow_symlinks=False))
+    return key
 
 
 def _kind(mode: int) -> str | None:

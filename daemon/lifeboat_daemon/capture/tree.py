@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture import lookalikes, names, read
+from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
 from lifeboat_daemon.capture.caps import Caps
 from lifeboat_daemon.capture.large import LargeFiles
 from lifeboat_daemon.capture.lookalikes import Places
@@ -23,8 +23,9 @@ from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
+from lifeboat_daemon.capture.scan import FILE, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_daemon.name_conflicts import find_conflicts, parents
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.seen import Known
 
@@ -40,7 +41,8 @@ class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
     secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
-    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged."""
+    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged; `runtime`
+    is the one whose workspace it is."""
 
     files: FileOperations
     overlay: Overlay
@@ -55,6 +57,7 @@ class Tree:
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
+    runtime: str
     withheld: frozenset[str] = frozenset()
     keep_out: KeepOut = field(default_factory=KeepOut)
     changed: set[str] = field(default_factory=set)
@@ -85,6 +88,8 @@ class Tree:
         }
         over = self._caps.over(suspects, known, scan.found)
         self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})
+        if everything:
+            self._drop_conflicting(scan)
         self._drop_gone(scan, known, roots)
         if rows_follow or suspects or self.changed:
             self._look_for_known(one for name, one in scan.found.items() if name not in suspects)
@@ -92,6 +97,19 @@ class Tree:
             self._everything = True
             rest = {name: one for name, one in scan.found.items() if name not in suspects}
             self._read_all(rest, known)
+        self._drop_conflicting(scan)
+
+    def take_back(self, found: Found) -> bool:
+        """Let a file stay as the head has it, as if it had not been looked at. False for one with secrets: they were
+        sealed for its new version."""
+        put, old = self.overlay.puts.get(found.path), self.overlay.old(found.path)
+        if (put is not None and metas.CUTS in put.meta) or (old is not None and metas.CUTS in old.meta):
+            return False
+        self.overlay.puts.pop(found.path, None)
+        self.changed.discard(found.path)
+        self.seen.pop(found.native, None)
+        self.large.new.pop(found.path, None)
+        return True
 
     @property
     def reads_everything(self) -> bool:
@@ -108,7 +126,7 @@ class Tree:
         self._news = False
         for name, found in suspects.items():
             if found.kind != FILE:
-                self._put_unread_kind(name, found)
+                self._put_unread_kind(name, found, known)
             elif self.large.is_large(found):
                 large.append((name, found))
             elif (one := self._read_with_secrets(found)) is not None:
@@ -187,7 +205,7 @@ class Tree:
         limit = LARGEST if cap is None else cap.size
         most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            content = read.read_file(self.files, found.real, most)
+            content = self._content(found, most)
             return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
             self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
@@ -198,6 +216,13 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
         return None
+
+    def _content(self, found: Found, limit: int) -> read.Content:
+        """Raises OverLimit, Unstable, OSError."""
+        may_be_one = sqlite_files.may_be_database(found.key.size, has_log=found.has_log)
+        if may_be_one and sqlite_files.is_database(self.files, found.real):
+            return sqlite_files.read_database(self.files, found.real, limit, self.staging / "database")
+        return read.read_file(self.files, found.real, limit)
 
     def _secrets(self, path: str, data: bytes) -> list[Secret] | None:
         try:
@@ -215,7 +240,7 @@ class Tree:
         self.large.take(found.path, found.key.size)
         return True
 
-    def _put_unread_kind(self, name: str, found: Found) -> None:
+    def _put_unread_kind(self, name: str, found: Found, known: dict[str, Known]) -> None:
         try:
             if found.kind == LINK:
                 meta = read.link_meta(self.files, found.real, found.name_hex)
@@ -224,7 +249,9 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
             return
-        self._note(found.path, self.overlay.put(found.path, self._with_attachment(found.path, meta, 0), b""))
+        self._forget_former_path(name, found, known)
+        self._release(found.path)
+        self._note(found.path, self.overlay.put(found.path, meta, b""))
         self._remember(name, found)
 
     def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret], *, is_new: bool) -> None:
@@ -242,13 +269,20 @@ class Tree:
             meta[metas.RECORDS] = old[metas.RECORDS]
         if cuts:
             meta[metas.CUTS] = cuts
-        changed = self.overlay.put(found.path, meta, data)
+        changed = not self._is_same_database(found.path, data) and self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
         if changed or is_new or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
+
+    def _is_same_database(self, path: str, data: bytes) -> bool:
+        """Whether the head has this database, and only the counters in its header differ."""
+        old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
+        if old is None or old.size != len(data):
+            return False
+        return sqlite_files.differs_in_counters_only(self.overlay.old_body(path) or b"", data)
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""
@@ -297,9 +331,10 @@ class Tree:
         """Ignored now, or the system says that there is nothing of this name."""
         root = next(root for root in roots if name.startswith(root.prefix))
         relative = name[len(root.prefix) :]
+        # A folder above that was found as a file, a link or an empty folder holds nothing any more.
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + names.archive_name(relative)[0], scan):
             return True
-        if any(parent in scan.found for parent in _parents(name)):
+        if any(parent in scan.found for parent in parents(name)):
             return True
         try:
             found = self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
@@ -320,26 +355,39 @@ class Tree:
     def _remove(self, path: str) -> None:
         if path in self.overlay.puts and self.overlay.puts[path] is not None:
             return
+        self._release(path)
+        self._note(path, self.overlay.remove(path))
+
+    def _release(self, path: str) -> None:
+        """Forget what a file held that is none any more."""
         self.cutter.release(path)
         self.lookalikes.pop(path, None)
-        self._note(path, self.overlay.remove(path))
+
+    def _drop_conflicting(self, scan: Scan) -> None:
+        """Drop what cannot stand beside what is there now, also where its absence alone is no deletion: what lay there
+        before a name became a file, a link or a folder. Without caches every path is looked at: the newest state can be
+        one that an earlier release captured."""
+        there = {one.path for one in scan.found.values()}
+        for path, other in find_conflicts(self.overlay, self.runtime, None if self._everything else self.changed):
+            self._remove(other if path in there and other not in there else path)
 
     def _differs(self, found: Found, known: Known | None) -> bool:
         """Whether a file has to be read. One whose time is as young as the last look could have changed since; of
         large ones the next change will tell."""
         if known is None or known.path != found.path:
             return True
-        if found.kind == FOLDER:
-            return False
         return known.key != found.key or (known.racy and not self.large.is_large(found))
 
-    def put_rows(self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str]) -> None:
-        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it."""
-        for path, (data, secrets) in tables.items():
+    def put_rows(
+        self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str], kept: Container[str] = ()
+    ) -> None:
+        """The rows of the runtime's databases, a file for each table, with the secrets that stand in it. Those of
+        `kept` stay as the head has them."""
+        for path, (data, secrets) in ((path, found) for path, found in tables.items() if path not in kept):
             body, cuts = self.cutter.cut(path, data, secrets)
             self._note(path, self.overlay.put(path, {metas.CUTS: cuts} if cuts else {}, body))
         for path in former:
-            if path not in tables and path not in self.withheld:
+            if path not in tables and path not in self.withheld and path not in kept:
                 self._remove(path)
 
 
@@ -348,9 +396,3 @@ def _was_skipped(path: str, scan: Scan) -> bool:
         return True
     pieces = path.split("/")
     return any("/".join(pieces[:end]) + "/" in scan.skipped for end in range(1, len(pieces)))
-
-
-def _parents(name: str) -> list[str]:
-    """Every folder above a name. One that was found as a file, a link or an empty folder holds nothing any more."""
-    parts = name.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]

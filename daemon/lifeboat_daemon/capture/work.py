@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -14,7 +14,7 @@ from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon import clock_trust, room, withheld
-from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references
+from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references, stores
 from lifeboat_daemon.capture.databases import Databases, Stored
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
@@ -75,6 +75,7 @@ class Work:
             lookalikes=lookalikes.read(session.db),
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
+            runtime=seen.adapter.runtime,
         )
         self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)
 
@@ -92,6 +93,7 @@ class Work:
     def read(self) -> None:
         """Read what changed in the tree and in the runtime's databases."""
         found, report = self._seen.scan, self._session.report
+        settled = stores.hold_back(found, self._seen.started_ns)
         report.unread.update(found.unread)
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
@@ -110,15 +112,25 @@ class Work:
             anew=self._shared_anew(),
             rows_follow=stored is not None or rows_changed,
         )
+        self._take_back_changed(settled)
         prefix = self._databases.prefix
         if stored is None and self.tree.reads_everything and prefix not in report.unread:
             stored = self._databases.read(everything=True)
             self._learned(stored)
         if stored is not None:
             former = [entry.path for entry in self._session.state.entries(prefix)] if self._session.state else []
-            self.tree.put_rows(stored.tables, [path for path in former if not path.endswith(ROWS)])
+            self.tree.put_rows(stored.tables, [path for path in former if not path.endswith(ROWS)], stored.kept.files)
         self.stored = stored
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
+
+    def _take_back_changed(self, settled: Iterable[stores.Store]) -> None:
+        """A store that was written while it was read is of no one state."""
+        for store in settled:
+            is_new = any(found.path in self.tree.changed for found in store.files)
+            if is_new and not stores.is_unchanged(self._session.context.files, store):
+                self._session.report.unstable[store.name] = stores.CHANGED
+                for found in store.files:
+                    self.tree.take_back(found)
 
     def _shared_anew(self) -> tuple[str, ...]:
         """The prefixes of files that agents have in common, when another part of them is this agent's than before; also

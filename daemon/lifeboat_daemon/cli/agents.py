@@ -313,7 +313,7 @@ def _size(one: Kept) -> str:
 @click.argument("agent", type=AGENT)
 @session_command
 def accept(session: Session, agent: str) -> None:
-    """What was removed may go: a held removal is no accident, and the workspace counts as it stands."""
+    """What was removed may go: a held removal is no accident, and workspace and databases count as they stand."""
     found = registry.find(session.context, agent)
     was_held = registry.accept(session.context, found)
     poke(session.context, found)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli import passphrases, receipts, restore_from
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
@@ -59,11 +60,12 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @session_command
-def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> None:
+def restore(session: Session, /, agent: str, target: Path | None, at: str | None, **flags: Any) -> int:
     """Bring an agent back: as it is now or as it was, in place or into another folder.
 
     With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
     --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
+    Exit 1 when something could not be restored because the copy of it is damaged; the rest is restored.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
@@ -79,22 +81,21 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
     options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
     if remote is not None:
-        restore_from.restore_from(session, remote, agent, target, options, take_over)
-        return
+        return restore_from.restore_from(session, remote, agent, target, options, take_over)
     found = agents.find(session.context, agent)
     with opened_plan(session.context, found, target, options) as plan:
-        carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
+        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
 
 
-def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> None:
-    """Show a plan, or ask about it where something is in the way, and run it."""
+def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> int:
+    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status."""
     from lifeboat_daemon.restore import receipt
 
     options = plan.options
     if options.dry_run:
         document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
         session.output.document(document, lambda: _print_plan(session, plan))
-        return
+        return 0
     if not plan.is_fresh and not options.yes and may_ask(session):
         _print_plan(session, plan)
         click.confirm("Write this?", abort=True, err=True)
@@ -102,6 +103,7 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
+    return 1 if report["left_out"] else 0
 
 
 def _print_plan(session: Session, plan: Any) -> None:
@@ -152,7 +154,9 @@ def _headline(report: dict[str, Any], globs: tuple[str, ...], *, is_dry_run: boo
     if report["kind"] == "undo":
         return f"The last restore of {report['name']} is taken back in {report['to']}."
     what = f"What fits {' '.join(globs)} of sequence" if globs else "Sequence"
-    return f"{what} {report['sequence']} of {report['name']} {'would be' if is_dry_run else 'is'} in {report['to']}."
+    lost = f", without {count_text(len(report['left_out']), 'file')} of it" if report.get("left_out") else ""
+    state = "would be" if is_dry_run else "is"
+    return f"{what} {report['sequence']} of {report['name']} {state} in {report['to']}{lost}."
 
 
 def _credentials(report: dict[str, Any]) -> str:
@@ -216,18 +220,25 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 
 @click.command(
     short_help="Try the copy out: restore it aside, compare every byte.",
-    epilog=examples("lifeboat verify Juniper", "lifeboat verify Juniper --at 3"),
+    epilog=examples(
+        "lifeboat verify Juniper", "lifeboat verify Juniper --at 3", "lifeboat verify Juniper --remote NAME"
+    ),
 )
 @click.argument("agent", type=AGENT)
 @click.option("--at", type=MOMENT, metavar="SEQ|TIME", help="A sequence or a time instead of the newest.")
 @click.option("--whole", is_flag=True, help="Every kept sequence, not only the one that is tried out.")
+@click.option("--remote", type=REMOTE, help="Restore the newest state of this remote, from its files alone.")
 @examining_command
-def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
+def verify(session: Session, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away."""
     from lifeboat_daemon import verification
     from lifeboat_daemon.restore.opening import number_at
 
     found = agents.find(session.context, agent)
+    if remote is not None:
+        if at is not None or whole:
+            raise click.UsageError("--remote tries out the newest state there: leave out --at and --whole.")
+        return _verify_remote(session, found, remote)
     number = None
     if at is not None:
         with session.context.vault(found.id) as vault:
@@ -243,6 +254,27 @@ def verify(session: Session, agent: str, at: str | None, whole: bool) -> int:
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
+
+    session.output.document(report, text)
+    return 1 if report["mismatches"] else 0
+
+
+def _verify_remote(session: Session, found: Agent, remote: str) -> int:
+    from lifeboat_daemon.remotes import drilling, registry
+
+    config = registry.find(session.context, remote)
+    with session.output.progress(f"Verifying {found.name} at {config.name}") as tell:
+        report = drilling.drill(session.context, found, config, tell).to_json()
+    poke(session.context, found)
+
+    def text() -> None:
+        for problem in report["mended"]:
+            session.output.line(f"mended by a new snapshot: {problem}")
+        for mismatch in report["mismatches"]:
+            session.output.line(mismatch)
+        verdict = "cannot be restored from" if report["mismatches"] else "holds: every byte came back from there"
+        where = f"sequence {report['sequence']} at {config.name} ({count_text(report['files'], 'file')})"
+        session.output.line(f"{found.name}: {where} {verdict}", style="bold")
 
     session.output.document(report, text)
     return 1 if report["mismatches"] else 0

@@ -18,24 +18,23 @@ _CUT_OFF = "stopped on the way; what arrived stays, and the same command, or lif
 
 def restore_from(
     session: Session, remote: str, agent: str, target: Path | None, options: RestoreOptions, take_over: str | None
-) -> None:
-    """Restore what a remote has of an agent; with `adopt` it lives here from now on."""
+) -> int:
+    """Restore what a remote has of an agent; with `adopt` it lives here from now on. Return the exit status."""
     from lifeboat_daemon.cli.restore import carry_out
     from lifeboat_daemon.remotes import restoring
     from lifeboat_daemon.restore import run
 
     if options.adopt and target is not None:
-        _arrive(session, remote, agent, target, options, take_over)
-        return
+        return _arrive(session, remote, agent, target, options, take_over)
     with ExitStack() as stack:
         with session.output.progress(f"Fetching {agent} from {remote}") as tell:
             plan = stack.enter_context(restoring.opened_plan(session.context, remote, agent, target, options, tell))
-        carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
+        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
 
 
 def _arrive(
     session: Session, remote: str, agent: str, target: Path, options: RestoreOptions, take_over: str | None
-) -> None:
+) -> int:
     from lifeboat_daemon.cli.restore import carry_out
     from lifeboat_daemon.remotes import restoring
 
@@ -51,5 +50,6 @@ def _arrive(
                 session.output.warn(f"{name} does not follow yet: {why}")
             return arrived.report
 
-        carry_out(session, plan, run)
+        status = carry_out(session, plan, run)
     poke(session.context)
+    return status

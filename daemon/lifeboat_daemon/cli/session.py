@@ -116,6 +116,8 @@ def open_session(*, as_json: bool) -> Session:
     is said, and stops no command."""
     context = Context.open()
     output = Output(as_json=as_json)
+    for sentence in recovery.rebuild_lost(context):
+        output.warn(sentence)
     for sentence in recovery.finish_restores(context):
         output.warn(sentence)
     for sentence in recovery.finish_purges(context):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_daemon import lost_agents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
@@ -13,8 +14,11 @@ _WARN = frozenset({OVERDUE, WAITING})
 
 
 def check(context: Context) -> Iterator[Finding]:
+    lost = lost_agents.problems(context)
+    for problem in lost:
+        yield Finding(Level.ERROR, "agents", problem)
     found = status(context).agents
-    if not found:
+    if not found and not lost:
         yield Finding(Level.WARNING, "agents", "none is protected", "lifeboat agents discover")
     for agent in found:
         yield _finding(agent)

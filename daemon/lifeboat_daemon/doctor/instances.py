@@ -8,14 +8,14 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.exchange import instance_notes
+from lifeboat_daemon.folder_names import paths_in
 
 TITLE = "Instances of other systems"
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Says nothing where nothing was ever sent."""
-    folder = context.home.instances_folder
-    for path in sorted(folder.glob("*.json")) if folder.is_dir() else ():
+    for path in paths_in(context.files, context.home.instances_folder, ".json"):
         try:
             instance_notes.read(context.files, path)
         except LifeboatError as error:

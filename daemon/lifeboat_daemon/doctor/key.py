@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_keys.errors import KeysError
@@ -18,7 +20,11 @@ def check(context: Context) -> Iterator[Finding]:
     keys = context.keys()
     status = keys.status(thorough=True)
     if status.key_id is None and status.state is not KeyState.ERROR:
-        yield Finding(Level.WARNING, "key", "none yet", "lifeboat keys init")
+        if agent_files.all_ids(context):
+            result = "there is none, though agents are protected: their credentials cannot be opened"
+            yield Finding(Level.ERROR, "key", result, "lifeboat keys recover")
+        else:
+            yield Finding(Level.WARNING, "key", "none yet", "lifeboat keys init")
         return
     subject = f"key {status.key_id or ''}".rstrip()
     if status.state is KeyState.OK:
@@ -39,10 +45,14 @@ def _reached(subject: str, note: str, store: StoreKind) -> Finding:
 
 
 def _away(keys: HomeKeys, subject: str) -> Iterator[Finding]:
+    problem: LifeboatError | None
     try:
         keys.user_key()
+        problem = keys.damage()
     except KeysError as error:
-        yield Finding(Level.ERROR, subject, f"{error.title}: {error.message}", error.fix)
+        problem = error
+    if problem is not None:
+        yield Finding(Level.ERROR, subject, f"{problem.title}: {problem.message}", problem.fix)
 
 
 def _better(context: Context, keys: HomeKeys, subject: str) -> Iterator[Finding]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import everyone
+from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.health import due
 from lifeboat_daemon.health.second_copies import FORGOT
 from lifeboat_daemon.health.standing import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
@@ -55,6 +56,7 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[Finding]:
         subject = f"{config.name}, {agent.name}"
         if known is not None:
             yield _standing(context, config, subject, agent.name, known)
+            yield from _drilled(context, config, subject, agent, known)
         elif agent.watched:
             fix = f"lifeboat sync {argument(agent.name)}"
             yield Finding(Level.WARNING, subject, "nothing of it was sent there yet", fix)
@@ -62,6 +64,8 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[Finding]:
 
 def _standing(context: Context, config: RemoteConfig, subject: str, agent: str, known: Acknowledged) -> Finding:
     fix = f"lifeboat doctor --remote {argument(config.name)}"
+    if known.drill_failed:
+        fix = f"lifeboat verify {argument(agent)} --remote {argument(config.name)}"
     message = known.message or "it is not up to date"
     if known.state == FENCED:
         return Finding(Level.ERROR, subject, message, f"lifeboat agents adopt {argument(agent)}")
@@ -77,3 +81,18 @@ def _standing(context: Context, config: RemoteConfig, subject: str, agent: str, 
         return Finding(Level.OK, subject, message if known.message else "it was not read back yet")
     age = (context.clock.now() - times.parse(known.verified_at)).total_seconds()
     return Finding(Level.OK, subject, f"sequence {known.verified_number} was read back {age_text(age)} ago")
+
+
+def _drilled(
+    context: Context, config: RemoteConfig, subject: str, agent: Agent, known: Acknowledged
+) -> Iterator[Finding]:
+    """Whether a restore from it was tried out: that needs the user's key where the remote is sealed."""
+    if known.number is None or known.drill_failed:
+        return
+    every, now = float(context.setting("verify.whole_every", agent)), context.clock.now()
+    if due.is_past(known.drilled_at or agent.added_at or None, every + due.LONGEST_DEFERRED, now):
+        fix = f"lifeboat verify {argument(agent.name)} --remote {argument(config.name)}"
+        yield Finding(Level.WARNING, subject, "a restore from it was not tried out for more than a month", fix)
+    elif known.drilled_at is not None:
+        age = (now - times.parse(known.drilled_at)).total_seconds()
+        yield Finding(Level.OK, subject, f"it was restored from aside {age_text(age)} ago, every byte compared")

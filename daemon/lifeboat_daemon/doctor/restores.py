@@ -6,13 +6,14 @@ from collections.abc import Iterator
 
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.folder_names import paths_in
 
 TITLE = "Interrupted restores"
 
 
 def check(context: Context) -> Iterator[Finding]:
     """Every command tries to finish them first; what is left here could not be finished."""
-    left = sorted(context.home.restore_folder.glob("*.json"))
+    left = paths_in(context.files, context.home.restore_folder, ".json")
     for path in left:
         yield Finding(Level.ERROR, path.name, "a restore is not finished", f"look into {path}, then lifeboat doctor")
     if not left:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.files import FileOperations, flush
 from lifeboat_daemon.errors import ExchangeError, FileExists
 
 
@@ -29,7 +29,7 @@ def new_file(files: FileOperations, target: Path, *, force: bool | None = None) 
             with open(temporary, "r+b") as stream:
                 yield stream
                 stream.flush()
-                os.fsync(stream.fileno())
+                flush(stream.fileno())
             refuse_existing(target, force=force)
             files.set_mode(temporary, 0o600)
             files.replace(temporary, target)

@@ -28,20 +28,20 @@ def due(
     `whole_every` after the agent was added, when that is known; before it there is a sample, which takes a moment.
     """
     is_first = last_verified_at is None
-    if not is_first and _is_past(last_whole_at or added_at or None, whole_every, now):
+    if not is_first and is_past(last_whole_at or added_at or None, whole_every, now):
         return WHOLE
-    return SAMPLE if _is_past(last_verified_at, every, now) else None
+    return SAMPLE if is_past(last_verified_at, every, now) else None
 
 
 def may_defer(last_whole_at: str | None, added_at: str | None, whole_every: float, now: datetime) -> bool:
     """Whether a whole verification that is due can wait for better days."""
-    return not _is_past(last_whole_at or added_at or None, whole_every + LONGEST_DEFERRED, now)
+    return not is_past(last_whole_at or added_at or None, whole_every + LONGEST_DEFERRED, now)
 
 
 def remote_is_due(verified_at: str | None, every: float, now: datetime, *, share: float) -> bool:
     """Whether a second copy is to be read back again. `share` (0 to 1) spreads several over the last fifth of the
     interval, so that all of them were read back when it is over."""
-    return _is_past(verified_at, every * (0.8 + 0.15 * share), now)
+    return is_past(verified_at, every * (0.8 + 0.15 * share), now)
 
 
 def share(*ids: str) -> float:
@@ -51,10 +51,10 @@ def share(*ids: str) -> float:
 
 def ping_is_due(pinged_at: str | None, every: float, now: datetime) -> bool:
     """Whether `ping.url` is to be called again. `every` is the setting `ping.every`."""
-    return _is_past(pinged_at, every, now)
+    return is_past(pinged_at, every, now)
 
 
-def _is_past(since: str | None, interval: float, now: datetime) -> bool:
+def is_past(since: str | None, interval: float, now: datetime) -> bool:
     """Whether an interval has passed. What happened in the future happened under a wrong clock: it has."""
     if since is None or times.parse(since) > now + UNVERIFIED_FOR:
         return True

@@ -177,9 +177,10 @@ def without_room(remotes: Iterable[RemoteFacts]) -> str | None:
 
 
 def only_purges_wait(remotes: Iterable[RemoteFacts]) -> bool:
-    """Whether all that is to come are moments until which purges wait: no command of this machine brings them on."""
+    """Whether all that is missing are purges that a remote has heard of, and keeps waiting or refused: no push of this
+    machine changes that."""
     late = [one for one in remotes if one.purges or one.state != OK or one.verified_at is None]
-    return bool(late) and all(one.purges_wait_until is not None and not one.pending for one in late)
+    return bool(late) and all((one.purges_wait_until or one.purges_ask_at) and not one.pending for one in late)
 
 
 def _is_late(remote: RemoteFacts, now: datetime) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import paths_in
 
 
 def purges(context: Context) -> Path:
@@ -21,6 +22,5 @@ def erased(context: Context) -> Path:
 
 
 def erased_ids(context: Context) -> list[str]:
-    """Ids of the agents that were purged whole on this machine."""
-    folder = erased(context)
-    return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    """Return the ids of the agents that were purged whole on this machine. Raises OSError."""
+    return [path.stem for path in paths_in(context.files, erased(context), ".json")]

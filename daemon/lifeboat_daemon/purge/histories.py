@@ -15,14 +15,13 @@ from pathlib import Path
 from lifeboat_alf.purging import Item
 from lifeboat_daemon.agents import REMOVED
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import folders_in, is_there
 from lifeboat_daemon.remotes import aside
 from lifeboat_endpoint.errors import VaultError
 from lifeboat_endpoint.vault import Vault
 from lifeboat_endpoint.vault.vault import FILE
 
 OWN = "vault"
-_COPIES = f"*/vault/*/{FILE}"
-"""Below `backups/`: copies that a new layout of the home left, of histories of every kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def opened(context: Context, agent_id: str) -> Iterator[Histories]:
     """The agent's own one first. Raises VaultError when that does not open; the others are named in `closed`."""
     with ExitStack() as stack:
         found = Histories()
-        if (context.home.vault_folder(agent_id) / FILE).exists():
+        if is_there(context.files, context.home.vault_folder(agent_id) / FILE):
             found.open.append(History(OWN, stack.enter_context(context.vault(agent_id))))
         for folder in others(context, agent_id):
             try:
@@ -65,16 +64,18 @@ def opened(context: Context, agent_id: str) -> Iterator[Histories]:
 
 
 def others(context: Context, agent_id: str) -> list[Path]:
-    """Folders that may hold another history of the agent."""
-    folders = context.home.vaults_folder
-    kept = [*folders.glob(f"{REMOVED}*"), *folders.glob(f"{aside.PREFIX}{agent_id}-*")]
-    return sorted(folder for folder in kept if (folder / FILE).exists())
+    """Return the folders that may hold another history of the agent. Raises OSError."""
+    beginnings = (REMOVED, f"{aside.PREFIX}{agent_id}-")
+    found = folders_in(context.files, context.home.vaults_folder)
+    return [folder for folder in found if folder.name.startswith(beginnings) and is_there(context.files, folder / FILE)]
 
 
 def copies(context: Context, agent_id: str) -> list[Path]:
-    """Copies of the agent's histories from before a new layout, which nobody reads but by hand."""
-    found = (file.parent for file in context.home.backups_folder.glob(_COPIES))
-    return sorted(folder for folder in found if agent_id in folder.name or _owner_of(folder) == agent_id)
+    """Return the copies of the agent's histories in `backups/`, from before a new layout. Raises OSError."""
+    backups = folders_in(context.files, context.home.backups_folder)
+    found = [folder for backup in backups for folder in folders_in(context.files, backup / "vault")]
+    whole = [folder for folder in found if is_there(context.files, folder / FILE)]
+    return [folder for folder in whole if agent_id in folder.name or _owner_of(folder) == agent_id]
 
 
 def _owner_of(folder: Path) -> str | None:
@@ -89,8 +90,9 @@ def _owner_of(folder: Path) -> str | None:
 
 def copied_documents(context: Context, agent_id: str) -> list[Path]:
     """What else such a copy has of the agent: its keys and its description."""
-    named = (f"*/keys/agents/{agent_id}.json", f"*/agents/{agent_id}.toml")
-    return sorted(file for pattern in named for file in context.home.backups_folder.glob(pattern))
+    backups = folders_in(context.files, context.home.backups_folder)
+    named = (f"keys/agents/{agent_id}.json", f"agents/{agent_id}.toml")
+    return [backup / name for name in named for backup in backups if is_there(context.files, backup / name)]
 
 
 def remove_copies(context: Context, agent_id: str) -> int:

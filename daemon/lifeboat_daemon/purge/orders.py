@@ -16,6 +16,7 @@ from lifeboat_alf.errors import PurgeError, RedactionInvalid
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import paths_in
 from lifeboat_daemon.purge import folders
 
 
@@ -72,9 +73,8 @@ def damaged(context: Context) -> Iterator[PurgeError]:
 
 
 def _paths(context: Context) -> list[Path]:
-    folder = folders.purges(context)
-    found = [Path(entry.path) for entry in context.files.scan(folder)] if folder.is_dir() else []
-    return sorted(path for path in found if path.suffix == ".json" and not path.name.startswith("."))
+    found = paths_in(context.files, folders.purges(context), ".json")
+    return [path for path in found if not path.name.startswith(".")]
 
 
 def _read(context: Context, path: Path) -> Order | None:

@@ -10,6 +10,7 @@ import msgspec
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import paths_in
 
 FOLDER = "receipts"
 KEPT = frozenset(
@@ -45,8 +46,8 @@ def empty(context: Context, agent_id: str) -> int:
 
 
 def files(context: Context) -> list[Path]:
-    """All receipts of restores in this home."""
-    return sorted((context.home.restore_folder / FOLDER).glob("*.json"))
+    """Return all receipts of restores in this home. Raises OSError."""
+    return paths_in(context.files, context.home.restore_folder / FOLDER, ".json")
 
 
 def _emptied(context: Context, path: Path, agent_id: str) -> bool:

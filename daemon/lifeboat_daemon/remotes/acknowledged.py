@@ -23,7 +23,8 @@ DECISION = "remotes"
 class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one redaction stands at a remote. `state`: `done`, `waiting` (until `applies_at`, so that whoever owns the
     data there can refuse it) or `pending`, and then `message` says why, for people. `ask_at`: when the remote is asked
-    again, None for at the next contact. Times are timestamps."""
+    again without anything else to be said, None for at once; one that waits is asked about at every contact. Times are
+    timestamps."""
 
     state: str = "done"
     applies_at: str | None = None
@@ -33,6 +34,10 @@ class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def is_done(self) -> bool:
         return self.state == "done"
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state == "waiting"
 
     def is_due(self, now: datetime) -> bool:
         """Whether the remote is to be asked how it stands."""
@@ -53,9 +58,10 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
     the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
     `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
-    when it was read back, until all that is there was read back and held. `sent`: {number, digest} of the newest state
-    that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it stands there;
-    `doubts`: what it lists of purges, or says of them, that does not count, for people.
+    when it was read back, until all that is there was read back and held. `drilled_at`: when its newest state was last
+    restored aside and held; `drill_failed`: what did not hold then, until a drill holds. `sent`: {number, digest} of
+    the newest state that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it
+    stands there; `doubts`: what it lists of purges, or says of them, that does not count, for people.
     """
 
     name: str = ""
@@ -77,6 +83,8 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     signed_for: str = ""
     sent: JsonObject | None = None
     damaged: str = ""
+    drilled_at: str | None = None
+    drill_failed: str = ""
     purges: dict[str, Purge] = {}
     doubts: str = ""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lifeboat_alf import ids, times
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import folders_in, paths_in
 from lifeboat_endpoint.vault import Vault
 
 NAME = "aside"
@@ -52,8 +53,11 @@ def keep(context: Context, agent_id: str, folder: Path) -> Path:
 def histories(context: Context, agent_id: str) -> list[Aside]:
     """Those of one agent, the newest first."""
     found = []
-    for folder in context.home.vaults_folder.glob(f"{PREFIX}{agent_id}-*"):
-        stamps = [note.read_text().splitlines()[-1] for note in folder.glob(f"{NOTE}*")]
+    for folder in folders_in(context.files, context.home.vaults_folder):
+        if not folder.name.startswith(f"{PREFIX}{agent_id}-"):
+            continue
+        notes = [path for path in paths_in(context.files, folder) if path.name.startswith(NOTE)]
+        stamps = [note.read_text().splitlines()[-1] for note in notes]
         if stamps:
             found.append(Aside(folder, max(stamps)))
     return sorted(found, key=lambda one: one.since, reverse=True)

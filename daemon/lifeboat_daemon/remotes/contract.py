@@ -102,10 +102,10 @@ class Compactable(Protocol):
 
     def needs_compaction(self, agent_id: str) -> bool: ...
 
-    def compact(self, agent_id: str, material: Material) -> bool:
-        """Take a snapshot of the state that is the head there if one pays, and let go what this machine let go. Every
-        other state still restores exactly afterwards. False when another machine wrote meanwhile: then nothing
-        changed."""
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
+        """Take a snapshot of the state that is the head there if one pays, or is to be `renewed`, and drop the states
+        that this machine dropped. Every other state still restores exactly afterwards. False when another machine wrote
+        meanwhile: then nothing changed."""
         ...
 
 

@@ -253,8 +253,8 @@ class _Telling:
         if noted.is_done and not is_listed:
             self.doubts.append(f"the purge {redaction.id} was missing in its list and was sent again")
             return True
-        if self._is_signed_anew(redaction):
-            return True
+        if noted.is_waiting or self._is_signed_anew(redaction):
+            return True  # the owner of the data there may have confirmed one that waits, at any moment
         return not noted.is_done and (self._anew or not is_listed or noted.is_due(self._context.clock.now()))
 
     def _is_signed_anew(self, redaction: Redaction) -> bool:

@@ -6,6 +6,7 @@ Light: the daemon reads this, and nothing here speaks to anybody.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,8 @@ from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_daemon.folder_names import names_in
+from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.remotes.contract import RemoteConfig
 
 LONGEST_TOKEN = 4096
@@ -48,9 +51,15 @@ def refuse_taken(context: Context, name: str) -> None:
 
 
 def all_names(context: Context) -> list[str]:
-    """The names of all remotes that have a file, sorted. Raises OSError."""
-    found = (path.name.removesuffix(_TOML) for path in context.home.remotes_folder.glob(f"*{_TOML}"))
-    return sorted((name for name in found if _NAME.fullmatch(name)), key=lambda name: (name.casefold(), name))
+    """Return the names of all remotes, sorted: those with a file, and those whose file is lost and of which there is a
+    copy. Raises OSError."""
+    found = _names_in(context, context.home.remotes_folder) | _names_in(context, _copies(context))
+    return sorted(found, key=lambda name: (name.casefold(), name))
+
+
+def _names_in(context: Context, folder: Path) -> set[str]:
+    found = (name.removesuffix(_TOML) for name in names_in(context.files, folder) if name.endswith(_TOML))
+    return {name for name in found if _NAME.fullmatch(name)}
 
 
 # Reading --------------------------------------------------------------------------------------------------------
@@ -115,11 +124,11 @@ def _why(error: Exception) -> str:
 
 def _read(context: Context, name: str) -> RemoteConfig:
     try:
-        return parse(read_all(context.files, file(context, name)), name)
+        return parse(config.recall(context.files, file(context, name), _copy(context, name)), name)
     except ConfigError as error:
         return RemoteConfig(name, "", problem=error.message)
     except OSError as error:
-        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror}")
+        return RemoteConfig(name, "", problem=f"remotes/{name}{_TOML}: {error.strerror or 'it is gone'}")
 
 
 def _from_document(document: Mapping[str, Any], name: str) -> RemoteConfig:
@@ -179,6 +188,7 @@ def save(context: Context, remote: RemoteConfig) -> RemoteConfig:
     for key, value in _to_document(remote).items():
         config.put(document, key, value)
     _write(context, file(context, remote.name), tomlkit.dumps(document))
+    config.remember(context.files, _copy(context, remote.name), tomlkit.dumps(document).encode())
     return _read(context, remote.name)
 
 
@@ -193,10 +203,40 @@ def save_authority(context: Context, name: str, pem: str | None) -> None:
 
 
 def remove(context: Context, name: str) -> None:
-    """Forget a remote: its token first, so that none is left without its remote."""
+    """Forget a remote: its token first, so that none is left without its remote, and its copy before its file."""
     save_token(context, name, None)
     save_authority(context, name, None)
+    _write_or_remove(context, _copy(context, name), None)
     _write_or_remove(context, file(context, name), None)
+
+
+def keep_copies(context: Context) -> None:
+    """Keep a copy of every remote's file, from which one that is lost is written again. A read keeps none: it could
+    bring back a remote that is just being removed. Raises OSError, Busy."""
+    names = _names_in(context, context.home.remotes_folder)
+    if all(_is_copied(context, name) for name in names):
+        return
+    with home_lock(context, "copy remotes", timeout=0):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError, ConfigError):  # removed meanwhile, or it cannot be used
+                data = read_all(context.files, file(context, name))
+                parse(data, name)
+                config.remember(context.files, _copy(context, name), data)
+
+
+def _is_copied(context: Context, name: str) -> bool:
+    try:
+        return read_all(context.files, file(context, name)) == read_all(context.files, _copy(context, name))
+    except FileNotFoundError:
+        return False
+
+
+def _copies(context: Context) -> Path:
+    return context.home.state_folder / "remotes"
+
+
+def _copy(context: Context, name: str) -> Path:
+    return _copies(context) / f"{check_name(name)}{_TOML}"
 
 
 def _to_document(remote: RemoteConfig) -> dict[str, Any]:

@@ -64,6 +64,8 @@ def look(
         found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
     except RemoteDamaged as error:
         found = RemoteVerification(row.number, findings=[error.message])
+    if known is not None and known.drill_failed:  # only a drill takes that back
+        found.findings.append(known.drill_failed)
     if found.ok:
         acknowledged.note(vault, config.id, verified_number=row.number, verified_at=context.now(), damaged="")
         if known is not None and known.keys and not _has_keys(remote, agent, known.keys):

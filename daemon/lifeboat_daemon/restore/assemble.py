@@ -10,7 +10,8 @@ from pathlib import Path
 
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.restore import names, target
+from lifeboat_daemon.name_conflicts import parents
+from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Move, Time, to_text
@@ -101,7 +102,7 @@ def _move(item: Item, places: list[Place], staged: Path | None) -> Move:
     place = target.place_for(places, path)
     aside = place.undo / os.path.relpath(path, place.folder)
     loose = item.companion and path.name.endswith(INDEX_OF_LOG)
-    is_database = item.wanted is not None and item.wanted.basis == DATABASE
+    is_database = item.is_database or (item.wanted is not None and item.wanted.basis == DATABASE)
     return Move(to_text(path), to_text(staged) if staged else None, to_text(aside), item.seen, loose, is_database)
 
 
@@ -129,10 +130,10 @@ def _folders_to_make(items: list[Item]) -> Iterator[Folder]:
 def _folders_to_drop(files: FileOperations, plan: Plan, items: list[Item]) -> Iterator[Folder]:
     """Folders that hold nothing once the removed files are gone, the deepest first."""
     removed = [item for item in items if item.action == Action.REMOVE and item.root == plan.target]
-    left = {parent for item in removed for parent in names.parents(item.name)}
+    left = {parent for item in removed for parent in parents(item.name)}
     left |= {item.name for item in removed if item.kind == FOLDER}
-    needed = {parent for name in plan.contents.workspace for parent in (*names.parents(name), name)}
-    needed |= {parent for item in items if item.is_write for parent in names.parents(item.name)}
+    needed = {parent for name in plan.contents.workspace for parent in (*parents(name), name)}
+    needed |= {parent for item in items if item.is_write for parent in parents(item.name)}
     for name in sorted(left - needed, key=lambda each: each.count("/"), reverse=True):
         path = plan.target / name
         found = files.lstat(path)
@@ -145,7 +146,7 @@ def _fresh_folders(items: list[Item]) -> list[str]:
     fresh: set[Path] = {item.root for item in items if item.is_write and not item.root.is_dir()}
     for item in items:
         if item.is_write:
-            above = (item.root / parent for parent in names.parents(item.name))
+            above = (item.root / parent for parent in parents(item.name))
             own = [item.root / item.name] if item.kind == FOLDER else []
             fresh.update(folder for folder in (*above, *own) if not folder.is_dir() or folder.is_symlink())
     return [to_text(folder) for folder in sorted(fresh, key=lambda each: len(each.parts), reverse=True)]

@@ -15,12 +15,16 @@ from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.names import native_name
 from lifeboat_daemon.errors import UnsafeName
+from lifeboat_daemon.name_conflicts import in_the_way
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.inventory import Inventory
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"
+CONFLICT, SAME_NAME, DAMAGED = "conflict", "same_name", "damaged"
+"""Why something is left out: others need a folder in its place, another entry has its name, or its bytes are not those
+that were signed."""
 DATABASES, MEMORY = "db/", "memory/"
 
 
@@ -80,14 +84,24 @@ class Absent:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that a state holds and that cannot be restored. `code` is CONFLICT, SAME_NAME or DAMAGED."""
+
+    wanted: Wanted
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Contents:
     """What a state wants: in the workspace, in the runtime's home, as rows of its databases (never written as they
-    are), and what is only described."""
+    are), what is only described, and what cannot be restored."""
 
     workspace: dict[str, Wanted]
     home: dict[str, Wanted]
     rows: list[Wanted]
     absent: list[Absent]
+    left_out: list[LeftOut]
 
 
 def source_runtime(state: State) -> str:
@@ -110,7 +124,8 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
     prefix, home_prefix = layout.raw_prefix(adapter.runtime), layout.home_prefix(adapter.runtime)
     workspace: dict[str, Wanted] = {}
     home: dict[str, Wanted] = {}
-    found = Contents(workspace, home, [], [])
+    found = Contents(workspace, home, [], [], [])
+    artifacts: dict[str, Wanted] = {}
     for entry in inventory.entries.values():
         if entry.path.startswith(prefix):
             _put(workspace, _raw(state, entry, prefix, inventory, adapter))
@@ -119,20 +134,31 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
         elif entry.path.startswith(home_prefix):
             _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):
-            _artifact(state, entry, found)
+            _artifact(state, entry, artifacts, found)
+    _beside(artifacts, found, is_newest=source_runtime(state) == adapter.runtime)
     _shared(state, inventory, adapter, found)
     _rendered(state, adapter, found)
-    check_nothing_behind_links(workspace)
-    check_nothing_behind_links(home)
+    for wanted in (workspace, home):
+        found.left_out.extend(_without_conflicts(wanted))
     return found
+
+
+def _without_conflicts(wanted: dict[str, Wanted]) -> list[LeftOut]:
+    """Take out the files and links that stand where other names need a folder. An earlier release captured such states
+    when a name changed its kind, and what lies below is the newer of both."""
+    first_below: dict[str, str] = {}
+    for name, below in in_the_way({name: each.kind for name, each in wanted.items()}):
+        first_below.setdefault(name, below)
+    return [
+        LeftOut(wanted.pop(name), CONFLICT, f"it stands where {names.printable(below)} needs a folder")
+        for name, below in first_below.items()
+    ]
 
 
 def check_nothing_behind_links(wanted: Mapping[str, Wanted]) -> None:
     """No workspace has a file below a link or a file; a state that does would write through the link. UnsafeName."""
-    for name in wanted:
-        for parent in names.parents(name):
-            if parent in wanted and wanted[parent].kind != FOLDER:
-                raise UnsafeName(f"{names.printable(name)} lies behind {names.printable(parent)}, which is no folder")
+    for parent, name in in_the_way({name: each.kind for name, each in wanted.items()}):
+        raise UnsafeName(f"{names.printable(name)} lies behind {names.printable(parent)}, which is no folder")
 
 
 def _put(wanted: dict[str, Wanted], item: Wanted) -> None:
@@ -194,12 +220,22 @@ def _without_time(meta: JsonObject) -> JsonObject:
     return {key: value for key, value in meta.items() if key != "mtime_ns"}
 
 
-def _artifact(state: State, entry: Entry, found: Contents) -> None:
+def _artifact(state: State, entry: Entry, artifacts: dict[str, Wanted], found: Contents) -> None:
     name = names.name_of(entry.path, entry.meta, layout.ARTIFACTS)
     if inventories.is_held(state, entry):
-        found.workspace.setdefault(name, Wanted(name, entry.path, ARTIFACT, entry.meta, entry))
+        _put(artifacts, Wanted(name, entry.path, ARTIFACT, entry.meta, entry))
     else:
         found.absent.append(Absent(name, entry.size))
+
+
+def _beside(artifacts: dict[str, Wanted], found: Contents, *, is_newest: bool) -> None:
+    """Add the artifacts. `is_newest`: this runtime captured the agent last, so the raw file of an artifact's name is
+    the newer of both; the raw files of another one may be older, and say nothing."""
+    for name, item in artifacts.items():
+        if name not in found.workspace:
+            _put(found.workspace, item)
+        elif is_newest:
+            found.left_out.append(LeftOut(item, SAME_NAME, "another entry of the state has its name"))
 
 
 def _shared(state: State, inventory: Inventory, adapter: Adapter, found: Contents) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.journal import Seen
@@ -25,7 +26,9 @@ class Action(StrEnum):
 class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
     `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
-    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted."""
+    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted. `lost`
+    is the code of why the state cannot give it (see `contents.LeftOut`), "" for everything else. `is_database`: an
+    SQLite database stands there, and a log that appears beside it belongs to it."""
 
     name: str
     action: Action
@@ -36,6 +39,8 @@ class Item:
     reason: str = ""
     old_time: int | None = None
     companion: bool = False
+    lost: str = ""
+    is_database: bool = False
 
     @property
     def is_write(self) -> bool:
@@ -81,7 +86,7 @@ def _removals(removable: Iterable[str], rules: Rules) -> dict[str, Item]:
 
 def _obstacles(name: str, rules: Rules) -> Iterator[Item]:
     """A file or link that stands where a parent folder has to be."""
-    for parent in names.parents(name):
+    for parent in parents(name):
         found = rules.tree.find(parent)
         if found is None:
             return

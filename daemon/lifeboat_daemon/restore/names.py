@@ -18,6 +18,7 @@ from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture.names import archive_name, native_name
 from lifeboat_daemon.errors import UnsafeName
+from lifeboat_daemon.name_conflicts import parents
 
 _NAME_BYTES = 255
 _PATH_BYTES = 4096
@@ -47,12 +48,6 @@ def is_safe(name: str) -> bool:
 def printable(name: str) -> str:
     """A name as JSON can hold it."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-def parents(name: str) -> list[str]:
-    """Every folder above a name, outermost first."""
-    parts = name.split("/")
-    return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def leaves_folder(name: str, target: str, folder: Path) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,9 +19,9 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent
+from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, target
+from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
@@ -98,6 +98,10 @@ class Plan:
     def skipped(self) -> list[Item]:
         return [item for item in self.items if item.action == Action.SKIP]
 
+    def lost(self) -> list[Item]:
+        """Return what was asked for and what the state cannot give: the restore is a partial one."""
+        return [item for item in self.items if item.lost]
+
     def to_json(self) -> JsonObject:
         """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
         return {
@@ -163,6 +167,8 @@ def plan(
     in_place = agent is not None and folder == target.resolve(agent.workspace)
     adapter = context.adapter(_runtime(state, agent if in_place else None, options))
     contents = contents_module.gather(state, inventory, adapter)
+    if verdict is not Verdict.SIGNED:
+        _refuse_conflicts(contents)
     deleted = deleted_since(context, agent, state, adapter)
     for name in deleted:
         contents.workspace.pop(name, None)
@@ -175,14 +181,14 @@ def plan(
     goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
     removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
     rules = _rules(context, state, folder, filler, is_fresh)
-    items = _workspace_items(contents, adapter, options, removable, rules)
+    items = own_databases.with_logs(context, _workspace_items(contents, adapter, options, removable, rules), rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
     home = plan_home(home_around, translated.files)
     is_same_agent = agent is not None and (in_place or options.adopt)
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
     contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
-    items += home.items + stored.items
+    items += [*home.items, *stored.items, *_lost(folder, contents, options)]
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
@@ -230,6 +236,21 @@ def _workspace_items(
     rest = ((name, each) for name, each in wanted.items() if name in left_out)
     skipped = [Item(name, Action.SKIP, Path(), each, kind=each.kind, reason=BY_ROWS) for name, each in rest]
     return [*decide(files, removable, rules), *skipped]
+
+
+def _refuse_conflicts(contents: Contents) -> None:
+    """Raise UnsafeName. Earlier releases signed such states; a stranger makes one to write through a link."""
+    for each in contents.left_out:
+        if each.code == contents_module.CONFLICT:
+            raise UnsafeName(f"{printable(each.wanted.name)}: {each.reason}")
+
+
+def _lost(folder: Path, contents: Contents, options: RestoreOptions) -> Iterator[Item]:
+    """Say of everything that the state cannot give that it is left out."""
+    for each in contents.left_out:
+        if options.wants(each.wanted.name):
+            wanted = each.wanted
+            yield Item(wanted.name, Action.SKIP, folder, wanted, kind=wanted.kind, reason=each.reason, lost=each.code)
 
 
 def _credentials(

@@ -48,7 +48,7 @@ _BEST_FIRST = (
     Outcome.REJECTED,
     Outcome.OMITTED,
 )
-_STANDING = _BEST_FIRST[:3]
+STANDING = _BEST_FIRST[:3]
 _WAITING = {
     home_files.NO_FOLDER: "no_runtime_folder",
     home_files.CUT_OUT: "without_credentials",
@@ -78,7 +78,7 @@ class Receipt:
 
     def standing(self, kind: str) -> int:
         """How many things of a kind stand in the target."""
-        return sum(fate.kind == kind and fate.outcome in _STANDING for fate in self.fates)
+        return sum(fate.kind == kind and fate.outcome in STANDING for fate in self.fates)
 
     def to_json(self) -> JsonObject:
         return {"objects": len(self.fates), "outcomes": self.outcomes, "fates": self.groups()}
@@ -138,7 +138,7 @@ class _Teller:
             return _end(written)
         own = self._own_end(thing)
         refused = self._by_any_name(self._refused, thing)
-        return _end(refused) if refused is not None and own.outcome not in _STANDING else own
+        return _end(refused) if refused is not None and own.outcome not in STANDING else own
 
     def _by_any_name(self, told: Mapping[tuple[str, str], Fate], thing: Thing) -> Fate | None:
         names = self._memories.chain_of(thing.name) if thing.kind == MEMORY else (thing.name, thing.path)
@@ -273,7 +273,7 @@ class _Teller:
             return _of_credential(fate)
         stands = self._plan.stands.get(credential_id, ())
         paths = [stand.path for stand in stands if stand.path in self._items]
-        ends = [end for path in paths if (end := end_of(self._items[path])).outcome in _STANDING]
+        ends = [end for path in paths if (end := end_of(self._items[path])).outcome in STANDING]
         if not ends and any(is_rows(stand.path) and stand.path not in self._delivered for stand in stands):
             return End(Outcome.ACCEPTED)
         return _best(ends) if ends else End(Outcome.TRANSFORMED, fate.where or "")
@@ -295,6 +295,8 @@ def end_of(item: Item) -> End:
 
 def _skipped(item: Item) -> End:
     reason = item.reason
+    if item.lost:
+        return End(Outcome.UNRESOLVED, reason, item.lost)
     if reason in _WAITING:
         return End(Outcome.UNRESOLVED, reason, _WAITING[reason])
     if reason in _REFUSED:

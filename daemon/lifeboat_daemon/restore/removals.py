@@ -20,7 +20,8 @@ def captured_since(context: Context, agent: Agent | None, adapter: Adapter, cont
         if vault.head() is None:
             return set()
         captured = _captured_names(vault.state(), adapter)
-    return captured - contents.workspace.keys() - {absent.filename for absent in contents.absent}
+    known = {absent.filename for absent in contents.absent} | {each.wanted.name for each in contents.left_out}
+    return captured - contents.workspace.keys() - known
 
 
 def _captured_names(state: State, adapter: Adapter) -> set[str]:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import msgspec
 
+from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf.codec import JsonObject
+from lifeboat_daemon import withheld
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
+from lifeboat_daemon.restore.databases import is_table
+from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.things import MEMORY
+from lifeboat_daemon.restore.things import MEMORY, ROW
 from lifeboat_daemon.state_documents import credentials_of
 
 
@@ -24,8 +28,10 @@ class RestoreReport:
     in-place restore, `captured` the one after it; `undo` says whether `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
-    are archive paths of files that may not be there because their credentials were not put back. `objects` is how many
-    things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones together."""
+    are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there because this
+    restore did not write them. `left_out` is what the state cannot give: then the restore is a partial one. `objects`
+    is how many things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones
+    together."""
 
     agent: str
     name: str
@@ -47,6 +53,7 @@ class RestoreReport:
     undo: bool = False
     recovered: bool = False
     skipped: list[dict[str, str]] = field(default_factory=list)
+    left_out: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
     state_dir: str | None = None
@@ -83,6 +90,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         signature=str(plan.verdict),
         in_place=plan.in_place,
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
+        left_out=[_lost(item) for item in plan.lost()],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
@@ -94,6 +102,10 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
     )
 
 
+def _lost(item: Item) -> dict[str, str]:
+    return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
+
+
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
     made = receipt.of(plan, fates)
     return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
@@ -101,11 +113,21 @@ def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
 
 def left_without(plan: Plan) -> list[str]:
     """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
-    there either, and the runtime's stores: it is given what belongs in them last, and may not take it."""
+    there either; and the rows that it does not write: the runtime may be given them later, by its own commands."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
-    stores = {row.path for row in plan.contents.rows if plan.adapter.is_store(row.path)}
     rows = {name for write in plan.databases for name in write.withheld}
-    return sorted(stores | rows | {wanted.path for wanted in absent if wanted.cuts})
+    return sorted({*_rows_left(plan)} | rows | {wanted.path for wanted in absent if wanted.cuts})
+
+
+def _rows_left(plan: Plan) -> Iterator[str]:
+    told = (fate for write in plan.databases for fate in write.fates if fate.kind == ROW)
+    written = {fate.name for fate in told if fate.outcome in receipt.STANDING}
+    for table in plan.contents.rows:
+        if is_table(table):
+            lines = plan.state.body(table.path).split(b"\n")
+            left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
+            for values in rows_of(b"\n".join(left)):
+                yield withheld.row(table.path, plan.adapter.row_names(table.path, values)[0])
 
 
 def _state_dir(plan: Plan) -> str | None:

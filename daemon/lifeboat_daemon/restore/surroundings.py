@@ -39,8 +39,9 @@ def surroundings(
         return Surroundings(into(context, adapter, folder, state, named))
     found = locate(context, adapter, folder)
     if own is not None and (found is None or found.state_dir is None):
-        found = _remembered(context, own) or found
+        found = _remembered(context, adapter, own) or found
     if found is not None and found.state_dir is not None:
+        found = _asked(context, adapter, folder, state, found, found.state_dir)
         return Surroundings(found, is_new=own is None and not adapter.is_configured(found))
     home = adapter.home_around(folder)
     if home is None:
@@ -59,6 +60,20 @@ def into(context: Context, adapter: Adapter, folder: Path, state: State, state_d
     return adapter.install_into(*around, said.output if said.ok else "")
 
 
+def _asked(
+    context: Context, adapter: Adapter, folder: Path, state: State, found: Installation, state_dir: Path
+) -> Installation:
+    """An installation for the program that is here now. What was remembered of it, or is left of it, may be of another
+    release, and one key that a release does not know makes every command of it fail."""
+    if found.config is not None and found.config.parent != state_dir:
+        return found
+    try:
+        made = into(context, adapter, folder, state, state_dir)
+    except AdapterError:  # its configuration cannot be read now: what was found is of the last one that could be
+        return found
+    return replace(found, layout=made.layout)
+
+
 def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | None:
     """The runtime around a folder, also when the folder is empty or gone; None for a folder that stands alone."""
     try:
@@ -67,13 +82,16 @@ def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | N
         pass
     for found in adapter.discover(context.environment, context.user_home):
         if target.resolve(found.workspace) == folder and found.state_dir is not None:
-            return Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
+            known = Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
+            return replace(known, program=adapter.program(context.environment))
     return None
 
 
-def _remembered(context: Context, agent: Agent) -> Installation | None:
-    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well."""
+def _remembered(context: Context, adapter: Adapter, agent: Agent) -> Installation | None:
+    """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well. Its
+    program is the one that is here now."""
     from lifeboat_daemon.capture import installed
 
     with context.vault(agent.id) as vault:
-        return installed.remembered(vault, agent)
+        found = installed.remembered(vault, agent)
+    return None if found is None else replace(found, program=adapter.program(context.environment))

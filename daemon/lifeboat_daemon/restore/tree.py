@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lifeboat_alf.seams.files import FileOperations, read_all
-from lifeboat_daemon.restore import names
+from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK
 from lifeboat_daemon.restore.journal import Seen, seen_from
 
@@ -69,7 +69,7 @@ class DiskTree:
 
     def find(self, name: str) -> Found | None:
         """None also when a parent is no folder: what stands behind a link is not in this tree."""
-        if not all(self._is_folder(parent) for parent in names.parents(name)):
+        if not all(self._is_folder(parent) for parent in parents(name)):
             return None
         return self._look(name)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from lifeboat_daemon.watch.plan import Watched
 
+_LOG = "-wal"
 _OURS = ".lifeboat-"
 """In the names of folders in which a restore works."""
 
@@ -25,8 +26,11 @@ class Interest:
         self._ignored = frozenset(name[:-1] for name in watched.ignored if name.endswith("/"))
 
     def matters(self, path: str) -> bool:
-        """Whether something that happened to a path is a change of what is captured."""
-        relative = self._below(path)
+        """Whether something that happened to a path is a change of what is captured. A commit may change nothing but
+        the log of a database, which is never captured by itself."""
+        return self._matters(self._below(path)) or (path.endswith(_LOG) and self._matters(self._below(path[: -len(_LOG)])))
+
+    def _matters(self, relative: str) -> bool:
         if not relative or (self._only is not None and self._only.match(relative) is None):
             return False
         if relative in self._files or self._is_ignored(relative):

@@ -31,6 +31,11 @@ FILTER: list[type[events.FileSystemEvent]] = [
 ]
 """What is asked for: never that a file was opened, read or closed, which reading it for a capture would make. The same
 for all: for one folder, the system knows one list."""
+SIDE_FILES = ("-wal", "-shm", "-journal")
+"""SQLite opens the files beside a database for writing even to read it, and as root gives them the owner of the database
+each time. That such a file was closed is no news: a write into it was heard of before. Otherwise each capture that
+reads a database would cause the next one."""
+_BY_READING = (events.FileClosedEvent, events.FileAttribEvent)
 RETRY = 600.0
 """Seconds after which what found no room is tried again, unless the limit was raised before."""
 
@@ -75,6 +80,8 @@ class _Ear(events.FileSystemEventHandler):
         self._folder, self._closed = folder, closed
 
     def dispatch(self, event: events.FileSystemEvent) -> None:
+        if isinstance(event, _BY_READING) and os.fsdecode(event.src_path).endswith(SIDE_FILES):
+            return
         for path in (event.src_path, event.dest_path):
             if path:
                 self._hear(os.fsdecode(path), event)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from lifeboat_alf.seams.files import flush
 from lifeboat_endpoint.errors import AuditFileRefused, EndpointBusy
 from lifeboat_endpoint.tenancy.audit_export import LONGEST, Audit, Checked, Line, check, lines_of, parsed
 
@@ -40,7 +41,7 @@ def appending(path: Path, tenant: str | None) -> Iterator[Place]:
             raise AuditFileRefused(f"{path} is an export {whose}: name another file")
         yield Place(file, last)
         file.flush()
-        os.fsync(file.fileno())
+        flush(file.fileno())
 
 
 def check_follows(last: Line, found: Audit) -> int:

@@ -58,12 +58,12 @@ def _entry_changes(metadata: MetadataStore, objects: Objects, base: int, new: in
 def _entry_change(objects: Objects, path: str, old: Row | None, new: Row | None) -> EntryChange | None:
     base = None if old is None else entry_of(old)
     entry = None if new is None else entry_of(new)
+    base_body = _reader(objects, old)
     same_bytes = base is not None and entry is not None and base.leaf.digest == entry.leaf.digest
     if base is not None and entry is not None and same_bytes and base.meta == entry.meta:
         return None
-    carried = base is not None and not attachments.is_referenced(base.meta)
-    body = None if same_bytes and carried else _reader(objects, new)
-    return EntryChange(path, entry, body, base, _reader(objects, old))
+    carried = base is not None and attachments.is_carried(base, held=base_body is not None)
+    return EntryChange(path, entry, None if same_bytes and carried else _reader(objects, new), base, base_body)
 
 
 def _reader(objects: Objects, row: Row | None) -> Callable[[], bytes] | None:

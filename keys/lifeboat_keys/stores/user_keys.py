@@ -152,9 +152,9 @@ class UserKeys:
     def _known_choice(self) -> Choice | None:
         if self._around.key_file is not None:
             return Choice(StoreKind.KEY_FILE, chosen=True)
-        document = self._documents.read(RECORD)
-        if document is not None:
-            return _of_record(document)
+        recorded = self._documents.read_checked(RECORD, _of_record)
+        if recorded is not None:
+            return recorded
         return Choice(StoreKind.FILE) if self._file.names() else None
 
     def _best(self) -> StoreKind:
@@ -175,8 +175,7 @@ class UserKeys:
 
     def _home_id(self) -> str | None:
         """The id that the home had when its first key was kept: one that lost its id is given another."""
-        recorded = (self._documents.read(RECORD) or {}).get("home")
-        return str(recorded) if recorded else self._around.home_id
+        return self._documents.read_checked(RECORD, _home_of_record) or self._around.home_id
 
     def _store(self, kind: StoreKind, around: Surroundings | None = None, *, may_ask: bool = False) -> KeyStore:
         surroundings = around or self._around
@@ -191,6 +190,12 @@ class UserKeys:
                 return KeyFileStore(surroundings.key_file, self._files)
             case StoreKind.FILE:
                 return self._file
+
+
+def _home_of_record(document: JsonObject) -> str:
+    """The id of the home that a record names, "" where it names none."""
+    _of_record(document)
+    return str(document.get("home") or "")
 
 
 def _of_record(document: JsonObject) -> Choice:

@@ -177,4 +177,4 @@ def test_a_server_that_nobody_asks_keeps_no_key_for_longer(tmp_path: Path, monke
         served.pushed(client)
         held = served.server.endpoint.keys(served.tenants["home"])._held._held
         assert held
-        until(lambda: held == {}, "the key to be let go of")
+        until(lambda: held == {}, "the key to be forgotten")

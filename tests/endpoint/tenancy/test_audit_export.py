@@ -18,8 +18,9 @@ from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.vault.rows import AuditRow
 from support.endpoint.keeping import RunningClock, clock, control
+from support.flushes import Flushes, flushes
 
-__all__ = ["clock", "control"]
+__all__ = ["clock", "control", "flushes"]
 
 CALLER = Caller("0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa", "k7m2p9qa", "laptop", frozenset({"push", "pull"}))
 
@@ -166,6 +167,12 @@ def written(control: Control, path: Path, tenant: str | None = None) -> int:
         if place.last is not None:
             assert audit_file.check_follows(place.last, control) == 0
         return audit_export.export(control, place.file.write, after=after, tenant=tenant).rows
+
+
+def test_what_was_written_is_on_the_disk_when_it_is_done(busy: Control, tmp_path: Path, flushes: Flushes) -> None:
+    path = tmp_path / "audit.jsonl"
+    written(busy, path)
+    assert ("file", path, path.stat().st_size) in flushes.seen and path.stat().st_size
 
 
 def test_a_file_is_continued_and_stays_whole(busy: Control, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.command_server import child, preloading, server
 
 _LONGEST = 600.0
-"""Seconds after which a command that nobody lets go ends, so that none is left behind."""
+"""Seconds after which a command that no test releases ends, so that none is left behind."""
 COMMAND = (sys.executable, "-P", str(Path(__file__).resolve()))
 
 

@@ -188,5 +188,5 @@ class Protected:
 def protected_agent(folder: Path) -> Protected:
     """Add the agent `ada`, which takes the first capture. For `PreparedFolders.restore`."""
     made = Protected(folder)
-    made.add()
+    made.add(name="ada")
     return made

@@ -1,7 +1,7 @@
 """The pages of the documentation that follow from the code: commands, errors, screens, formats, the example of an
 adapter.
 
-    PYTHONPATH=tests python -m support.docs.doc_pages      writes them anew in docs/ (`make docs`)
+    PYTHONPATH=tests python -m support.docs.doc_pages      writes them to docs/ again (`make docs`)
 
 A test compares what is written with what would be written.
 """

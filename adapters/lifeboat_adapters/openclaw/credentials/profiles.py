@@ -19,6 +19,8 @@ JsonObject = dict[str, Any]
 
 SHARED, AGENT = "shared", "agent"
 
+_PROVIDERS = {"openai-codex": "openai"}
+"""Providers that were renamed since the file of 2026.2; the program renames them when it takes the file over."""
 _OF_THE_LAST_USE = ("usageStats", "lastGood")
 _FILE = re.compile(rf"{re.escape(paths.HOME)}agents/[^/]+/agent/auth-profiles\.json")
 
@@ -41,6 +43,12 @@ class Profile:
     @property
     def expires_at(self) -> str | None:
         return expiry(self.credential.get("expires"))
+
+
+def id_after(id: str) -> str:
+    """The id that a profile has once a later release has taken it over."""
+    provider, colon, name = id.partition(":")
+    return f"{_PROVIDERS.get(provider, provider)}{colon}{name}"
 
 
 def is_file(path: str) -> bool:

@@ -38,8 +38,6 @@ _FILE = "auth-profiles.json"
 _BARE = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
 _SETUP_TOKEN = "sk-ant-oat01-"
 """What `paste-token` insists on for Anthropic."""
-_PROVIDERS = {"openai-codex": "openai"}
-"""Providers that were renamed since the file of 2026.2; the program renames them when it takes the file over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +62,7 @@ def deliveries(
     done: list[Delivery] = []
     legacy: dict[str, list[_Wanted]] = {}
     for each in _once(wanted):
-        is_there = _is_same(there.profiles.get(_id_after(each.profile)), each.profile.credential)
+        is_there = _is_same(there.profiles.get(profiles.id_after(each.profile.id)), each.profile.credential)
         reason = left_out.get(each.place) or ("" if is_there else _reason(installation, each.profile, there, now))
         if reason or is_there:
             done.append(Delivery(_named(each), _where(each.profile), reason))
@@ -135,7 +133,7 @@ def _waiting(installation: Installation) -> Iterator[Profile]:
 
 
 def _reason(installation: Installation, profile: Profile, there: _Stored, now: str) -> str:
-    kept = reason_to_keep(there.profiles.get(_id_after(profile)), profile.credential, now)
+    kept = reason_to_keep(there.profiles.get(profiles.id_after(profile.id)), profile.credential, now)
     if kept or there.problem:
         return kept or there.problem
     if not is_usable(profile.credential, now):
@@ -149,18 +147,12 @@ def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
     return found is not None and {**found, "expires": None} == {**wanted, "expires": None}
 
 
-def _id_after(profile: Profile) -> str:
-    """The id that a profile has once it is taken over."""
-    provider, colon, name = profile.id.partition(":")
-    return f"{_PROVIDERS.get(provider, provider)}{colon}{name}"
-
-
 def _where(profile: Profile) -> str:
     return "OpenClaw's store of all agents" if profile.store == SHARED else "OpenClaw's store of the agent"
 
 
 def _named(*wanted: _Wanted) -> dict[Place, str]:
-    return {each.place: _id_after(each.profile) for each in wanted}
+    return {each.place: profiles.id_after(each.profile.id) for each in wanted}
 
 
 def _owner(installation: Installation, profile: Profile) -> str:

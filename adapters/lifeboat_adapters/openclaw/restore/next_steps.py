@@ -14,6 +14,7 @@ from typing import Any
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import config, databases, paths
+from lifeboat_adapters.openclaw.captured_rows import DECLARED
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.persona.documents import StateFiles, rows_of
 from lifeboat_alf.state import State
@@ -91,7 +92,7 @@ def cron_words(row: JsonObject, native_id: str) -> list[str]:
     words += ["--description", str(row["description"])] if row.get("description") else []
     words += [*schedule, "--session", config.text(job, "sessionTarget") or "isolated", *work, *_delivery(job)]
     words += [] if row.get("enabled", 1) else ["--disabled"]
-    return [*words, "--declaration-key", str(row.get("declaration_key") or f"lifeboat:{row.get('job_id')}")]
+    return [*words, "--declaration-key", str(row.get("declaration_key") or f"{DECLARED}{row.get('job_id')}")]
 
 
 def _object(text: Any) -> JsonObject:

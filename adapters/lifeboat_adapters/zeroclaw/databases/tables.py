@@ -11,11 +11,11 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row
-from lifeboat_adapters.database_reading import as_json, columns_of, followed, key_of, read_database
+from lifeboat_adapters.database_reading import as_json, columns_of, followed, key_of, problem_of_table, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
@@ -86,6 +86,21 @@ def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterat
         yield from (row for row in jobs(installation, found) if cron or STRANDED in row.values)
     if transcripts:
         yield from _of_sessions(installation.native_id, found)
+
+
+def problem(installation: Installation, path: str, data: bytes) -> str:
+    """See `contract.Adapter.unreadable_rows`. That of the memories is named by `rows`; a job that was left behind and
+    whose database is gone was put back or given up."""
+    data_folder, table = host.data_folder(installation), PurePosixPath(path).stem
+    if path.startswith(paths.KNOWLEDGE):
+        return problem_of_table(_knowledge(installation, host.values_of(installation)), table)
+    if path == paths.CRON_JOBS:
+        scheduled = any(STRANDED not in _object(line) for line in data.decode("utf-8", "replace").splitlines())
+        return problem_of_table(data_folder / CRON, table) if scheduled else ""
+    if path.startswith(f"{paths.SESSIONS}files/"):
+        folder = data_folder / "sessions"
+        return "" if folder.is_dir() else f"{folder} is not there"
+    return problem_of_table(data_folder / SESSIONS, table) if path.startswith(paths.SESSIONS) else ""
 
 
 def jobs(installation: Installation, found: Sources) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.zeroclaw.databases import brain
 from lifeboat_adapters.zeroclaw.restore import ddl
+from lifeboat_alf.seams.files import flush
 
 Change = Callable[[sqlite3.Connection], None]
 Stamp = tuple[tuple[int, int, int] | None, ...]
@@ -128,6 +129,6 @@ def _fits(connection: sqlite3.Connection, name: str) -> bool:
 def _sync(path: Path) -> None:
     handle = os.open(path, os.O_RDWR)
     try:
-        os.fsync(handle)
+        flush(handle)
     finally:
         os.close(handle)

@@ -321,10 +321,11 @@ class SealedLog:
         """Whether so much came since the newest snapshot that a new one pays."""
         return compacting.is_due(self._heads.load(agent_id).head.grown)
 
-    def compact(self, agent_id: str, material: Material) -> bool:
-        """Write a snapshot of the newest state if one pays, and let go of the states that this machine let go; what
-        others need to be restored stays. False when another machine wrote meanwhile: then nothing changed."""
-        return self._rewriting.compact(agent_id, material)
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
+        """Write a snapshot of the newest state if one pays, or is to be `renewed`, and drop the states that this
+        machine dropped; what others need to be restored stays. False when another machine wrote meanwhile: then nothing
+        changed."""
+        return self._rewriting.compact(agent_id, material, renewed=renewed)
 
     def sweep(self, agent_id: str) -> int:
         """Remove files that no head has named for a day; how many."""

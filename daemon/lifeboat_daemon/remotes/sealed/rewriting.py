@@ -42,13 +42,14 @@ class Rewriting:
         self._inside = inside
         self._shelf = shelf
 
-    def compact(self, agent_id: str, material: Material) -> bool:
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
         """See `SealedLog.compact`."""
         loaded = self._heads.load(agent_id)
         head, rows = loaded.head, self._inside.rows(loaded.head)
         if not knows(material, self._inside.redactions(head)):
             raise RemoteBusy("purges are held there that this machine has not applied yet", retry_after=60.0)
-        wanted = compacting.plan(rows, material.gone(), material.numbers(), with_snapshot=compacting.is_due(head.grown))
+        pays = renewed or compacting.is_due(head.grown)
+        wanted = compacting.plan(rows, material.gone(), material.numbers(), with_snapshot=pays)
         if wanted == rows:
             return True
         made, signers = self._made_rows(head, wanted, material, Chain(rows))

@@ -18,9 +18,14 @@ JsonObject = dict[str, Any]
 
 def run(work: Work) -> JsonObject:
     """See the module. What cannot be finished now is a problem, and keeps nothing else from being done."""
-    said, problems = [*recovery.finish_restores(work.context), *recovery.finish_purges(work.context)], []
+    context, problems = work.context, []
+    said = [
+        *recovery.rebuild_lost(context),
+        *recovery.finish_restores(context),
+        *recovery.finish_purges(context),
+    ]
     try:
-        said += recovery.finish_rotation(work.context)
+        said += recovery.finish_rotation(context)
     except LifeboatError as error:
         problems.append(f"{error.title}: {error.message}")
     return {"said": said, "problems": problems}

@@ -1,9 +1,11 @@
 """Read back from one remote what it has of one agent.
 
-    {remote: name}  ->  {"name", "id", "sequence", "items", "bytes", "findings", "ok", "deferred": null, "facts": ...}
+    {remote: name}  ->  {"name", "id", "sequence", "items", "bytes", "findings", "ok", "drill", "deferred": null,
+                         "facts": ...}
 
 Without a network nothing is asked: then `deferred` says so, and `ok` is true. `sequence` is null where there is nothing
-that could be held against what is here.
+that could be held against what is here. `drill`: what the restore drill of the remote found where one was due (see
+`verify --remote --json`), else null.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ JsonObject = dict[str, Any]
 
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest, UnknownRemote, ConfigError, and what keeps it from being found out."""
-    from lifeboat_daemon.remotes import sending, verifying
+    from lifeboat_daemon.remotes import drilling, sending
 
     context, agent, config = work.context, work.needed_agent(), named(work)
     if sending.needs_network(config) and conditions.is_online() is False:
@@ -33,9 +35,10 @@ def run(work: Work) -> JsonObject:
             "items": 0,
             "bytes": 0,
             "findings": [],
+            "drill": None,
         }
         found, deferred = {**nothing, "ok": True}, conditions.NO_NETWORK
     else:
         work.tell(f"Reading back from {config.name}")
-        found, deferred = verifying.verify(context, agent, config), None
+        found, deferred = drilling.read_back(context, agent, config, work.tell), None
     return {**found, "deferred": deferred, "facts": status.gather(context, agent).to_json()}

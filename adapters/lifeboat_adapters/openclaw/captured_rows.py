@@ -1,0 +1,81 @@
+"""Rows of an archive beside the databases that they were read from: which are not there to be compared, and which row
+of now is one of then.
+
+A database that is gone, empty or without a table says nothing about its rows, so they are no deletion.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.database_reading import problem_of_table
+from lifeboat_adapters.openclaw import databases, paths
+from lifeboat_adapters.openclaw.credentials import profiles
+from lifeboat_adapters.openclaw.databases import Sources
+from lifeboat_adapters.openclaw.layers import heartbeat
+from lifeboat_adapters.persona.documents import rows_of
+
+JsonObject = dict[str, Any]
+
+DECLARED = "lifeboat:"
+"""How the declaration key begins of a cron job that a restore had scheduled, before the id that it had."""
+
+_IDS = {
+    "session_nodes": "current_session_id",
+    "session_windows": "session_id",
+    "transcript_events": "session_id",
+    "memory_entry_origins": "entry_key",
+    "standing_intents": "id",
+    "order": "provider",
+    "secrets": "name",
+}
+
+
+def problem(installation: Installation, path: str, data: bytes) -> str:
+    """See `contract.Adapter.unreadable_rows`. Raises RuntimeDatabaseError for a database that is damaged."""
+    sources = databases.sources_of(installation)
+    if sources is None or path == paths.HELPERS:
+        return ""
+    if path in (paths.AUTH_PROFILES, paths.AUTH_ORDER):
+        stores = sorted({str(row.get("store")) for row in rows_of(data)})
+        return next((said for store in stores if (said := _problem_of_store(sources, store))), "")
+    if path == paths.STORED_SECRETS:
+        return problem_of_table(sources.state, None)
+    if path == paths.CRON_JOBS and sources.legacy_jobs.is_file() and not sources.state.exists():
+        return ""
+    of_agent = path.startswith(f"{paths.DATABASES}agent/")
+    return problem_of_table(sources.agent if of_agent else sources.state, PurePosixPath(path).stem)
+
+
+def _problem_of_store(sources: Sources, store: str) -> str:
+    """Why a store of credentials cannot be read: in a later release a database, before that a file or the database of
+    the main agent."""
+    shared = store == profiles.SHARED
+    database, older = (sources.state, sources.main) if shared else (sources.agent, sources.profile_file)
+    return "" if _is_there(older) else problem_of_table(database, None)
+
+
+def _is_there(path: Path | None) -> bool:
+    return path is not None and path.is_file()
+
+
+def names(path: str, values: JsonObject) -> tuple[str, ...]:
+    """See `contract.Adapter.row_names`."""
+    if path == paths.CRON_JOBS:
+        return _names_of_job(values)
+    if path == paths.AUTH_PROFILES:
+        return (profiles.id_after(str(values.get("id"))),)
+    table = PurePosixPath(path).stem
+    own = values.get(_IDS.get(table, "job_id"))
+    if table == "standing_intents" and isinstance(values.get("description"), str):
+        return str(own), values["description"]
+    return (str(own),)
+
+
+def _names_of_job(values: JsonObject) -> tuple[str, ...]:
+    """A job that is scheduled again gets another id; its declaration key says which one it was."""
+    own, key = str(values.get("job_id")), values.get("declaration_key")
+    named = (own, f"{DECLARED}{own}", *([key] if isinstance(key, str) and key else []))
+    return (*named, "heartbeat") if heartbeat.is_heartbeat(values) else named

@@ -1,0 +1,85 @@
+"""Captured rows whose absence from the runtime's databases is no deletion.
+
+Two reasons: their database is not there, empty or without the table; or a restore did not write them, as most rows of
+a runtime that only its own commands may write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.persona.documents import rows_of
+from lifeboat_alf import metas
+from lifeboat_daemon import withheld
+from lifeboat_daemon.capture.installed import advice, taken_as_it_stands
+from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.row_cuts import FILE as MEMORIES
+from lifeboat_daemon.capture.session import Session
+
+JsonObject = dict[str, Any]
+
+
+@dataclass(slots=True)
+class KeptRows:
+    """`files` are paths whose last version stays, with the reason. `waiting` are lines by path that join what was read;
+    `arrived` names of withheld rows that wait no more."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, list[bytes]] = field(default_factory=dict)
+    arrived: set[str] = field(default_factory=set)
+
+
+def find_kept_rows(session: Session, seen: Look, prefix: str, tables: Mapping[str, bytes]) -> KeptRows:
+    """Compare what was read with the head. Raises RuntimeDatabaseError for a database that cannot be read now."""
+    kept, names = KeptRows(), withheld.rows(session.vault, prefix)
+    if session.state is None or taken_as_it_stands(session):
+        kept.arrived.update(withheld.row(path, name) for path, each in names.items() for name in each)
+        return kept
+    for entry in session.state.entries(prefix):
+        if entry.path.endswith(MEMORIES):
+            continue
+        body = session.overlay.old_body(entry.path) or b""
+        reason = seen.adapter.unreadable_rows(seen.installation, entry.path, body)
+        if reason:
+            kept.files[entry.path] = f"{reason}; its rows stay as they were captured; {advice(session)}"
+        elif entry.path in names:
+            _wait(session, seen, kept, entry.path, body, tables.get(entry.path, b""), names[entry.path])
+    held = {entry.path for entry in session.state.entries(prefix)}
+    kept.arrived.update(withheld.row(path, one) for path in names.keys() - held for one in names[path])
+    return kept
+
+
+def _wait(
+    session: Session, seen: Look, kept: KeptRows, path: str, body: bytes, now: bytes, names: frozenset[str]
+) -> None:
+    """Sort the withheld rows of a file into those that are there, maybe under another name, and those that wait."""
+    known = {name for line in now.split(b"\n") for name in _names(seen.adapter, path, line)}
+    waiting: list[bytes] = []
+    spans: list[tuple[int, int]] = []
+    at, still = 0, set[str]()
+    for line in body.split(b"\n"):
+        found = _names(seen.adapter, path, line)
+        if found and found[0] in names and known.isdisjoint(found):
+            waiting.append(line)
+            spans.append((at, at + len(line)))
+            still.add(found[0])
+        at += len(line) + 1
+    kept.arrived.update(withheld.row(path, name) for name in names - still)
+    if _is_cut((session.overlay.meta(path) or {}).get(metas.CUTS, ()), spans):
+        # A line with cuts cannot be put beside new ones: which credential a cut is depends on all of the file.
+        kept.files[path] = f"{len(waiting)} rows that the last restore could not write wait in it; {advice(session)}"
+    elif waiting:
+        kept.waiting[path] = waiting
+
+
+def _is_cut(cuts: list[JsonObject], spans: list[tuple[int, int]]) -> bool:
+    return any(start <= int(cut["offset"]) < end for cut in cuts for start, end in spans)
+
+
+def _names(adapter: Adapter, path: str, line: bytes) -> tuple[str, ...]:
+    """The names of a row, none for what is no row: the head may come from an archive."""
+    values = next(rows_of(line), None)
+    return () if values is None else adapter.row_names(path, values)

@@ -1,0 +1,266 @@
+"""SQLite databases that belong to the agent itself: captured as files, each in one committed state.
+
+A database at rest is taken byte for byte. One that is in use has committed pages in its write-ahead log, or pages of an
+open transaction in its own file. It is copied together with its log, and SQLite works the log into the copy. Nothing in
+the workspace is written, and no log of the database is opened for writing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lifeboat_alf.seams.files import FileOperations, StrPath
+from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
+from lifeboat_daemon.seen import StatKey
+
+HEADER = b"SQLite format 3\0"
+WAL, JOURNAL = "-wal", "-journal"
+SIDE_FILES = (WAL, "-shm", JOURNAL)
+"""How the names of the files end that SQLite keeps beside a database."""
+PAGE = 512
+"""Every database is as long as a multiple of its page size, of which this is the smallest."""
+LOCK_SECONDS = 0.2
+SETTLED_NS = 5_000_000_000
+_WAL_HEADER = 32
+_WAL_MAGIC = bytes.fromhex("377f06")
+_JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_JOURNAL_HEADER = 28
+_COUNTERS = ((24, 28), (92, 100))
+"""Where the header counts changes and names the SQLite version that made the last one ("Database File Format", 1.3)."""
+
+
+class LogMark(NamedTuple):
+    """What tells one generation of a log from the next: its kind (the ending of its name) and random numbers that
+    SQLite draws when it begins the log again."""
+
+    end: str
+    numbers: bytes
+
+
+def may_be_database(size: int, *, has_log: bool) -> bool:
+    """Whether it is worth reading the first bytes of a file of this size."""
+    return has_log or (size > 0 and size % PAGE == 0)
+
+
+def is_database(files: FileOperations, path: StrPath) -> bool:
+    """Whether a file begins as an SQLite database does; False for one that cannot be read."""
+    with contextlib.suppress(OSError):
+        return _first_bytes(files, path, len(HEADER)) == HEADER
+    return False
+
+
+def has_log(files: FileOperations, path: StrPath) -> bool:
+    """Whether SQLite would read a log into a database at this path. Raises OSError."""
+    log = _mark(files, path, WAL)
+    return (log is not None and log.numbers.startswith(_WAL_MAGIC)) or _mark(files, path, JOURNAL) is not None
+
+
+def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> dict[str, os.DirEntry[str]]:
+    """Of the entries of one folder, by name: those that SQLite keeps beside a database that is there."""
+    named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
+    if not named:
+        return {}
+    paths = {entry.name: entry.path for entry in entries}
+    databases = {name.rpartition("-")[0] for name in named} & paths.keys()
+    databases = {name for name in databases if is_database(files, paths[name])}
+    return {name: entry for name, entry in named.items() if name.rpartition("-")[0] in databases}
+
+
+def with_log(key: StatKey, log: os.stat_result | None) -> StatKey:
+    """The stat of a database that has a write-ahead log: a commit may change the log alone."""
+    if log is None:
+        return key
+    newest = max(key.mtime_ns, log.st_mtime_ns), max(key.ctime_ns, log.st_ctime_ns)
+    return StatKey(key.size + log.st_size, *newest, key.inode, key.mode)
+
+
+def differs_in_counters_only(old: bytes, new: bytes) -> bool:
+    """Whether two databases hold the same, and merely their headers count differently."""
+    if len(old) != len(new) or old == new or not (old.startswith(HEADER) and new.startswith(HEADER)):
+        return False
+    return _without_counters(old) == _without_counters(new) and old[100:] == new[100:]
+
+
+def _without_counters(data: bytes) -> bytes:
+    head = bytearray(data[:100])
+    for start, end in _COUNTERS:
+        head[start:end] = bytes(end - start)
+    return bytes(head)
+
+
+def find_damage(path: Path) -> str | None:
+    """What SQLite's `quick_check` finds wrong with a database that no program uses; None when nothing is. Leaves
+    nothing beside it. Raises OSError for a file that cannot be read."""
+    with path.open("rb"):
+        pass  # SQLite would say no more than "unable to open database file"
+    try:
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        with contextlib.closing(connection):
+            found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
+    except (sqlite3.Error, UnicodeError) as error:
+        return str(error)
+    return None if found == "ok" else " ".join(found.removeprefix("*** in database main ***").split())
+
+
+# Reading ------------------------------------------------------------------------------------------------------------
+
+
+def read_database(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content:
+    """Return one committed state of a database, at most `limit` bytes, with the stat of the database and its log.
+
+    `scratch` is a private folder for the copy, made here and emptied again. Raises OverLimit, Unstable, OSError; also
+    for what SQLite cannot bring into a committed state.
+    """
+    for _ in range(TRIES):
+        content = _read_once(files, path, limit, scratch)
+        if content is not None:
+            # A write in the same tick of the file system's clock shows in no stat: look again at the next capture.
+            fresh = abs(time.time_ns() - content.key.mtime_ns) < TICKS_NS
+            return content._replace(key=content.key._replace(ctime_ns=0)) if fresh else content
+    raise Unstable(os.fspath(path))
+
+
+def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content | None:
+    """None when the database went on to something else meanwhile."""
+    log = _mark(files, path, WAL)
+    if log is not None:
+        return _copy(files, path, limit, scratch, log)
+    if _is_in_wal_mode(files, path):
+        # Only a checkpoint writes into the file, and there is no checkpoint without a log.
+        content = read_file(files, path, limit)
+        return None if _mark(files, path, WAL) is not None else _with_stat_of_log(files, path, content)
+    try:
+        with _shared_lock(files, path) as descriptor:
+            return _with_stat_of_log(files, path, _read_locked(descriptor, path, limit))
+    except sqlite3.Error as error:
+        return _read_unlocked(files, path, limit, scratch, error)
+
+
+def _read_unlocked(
+    files: FileOperations, path: StrPath, limit: int, scratch: Path, error: sqlite3.Error
+) -> Content | None:
+    """A database that SQLite gives no read lock on: a transaction is open that has written into the file, or was
+    broken off, or the file is none of SQLite's."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return read_file(files, path, limit)
+    journal = _mark(files, path, JOURNAL)
+    if journal is not None:
+        return _copy(files, path, limit, scratch, journal)
+    # Some programs keep their lock for as long as they run, and some file systems know no locks. A file that was left
+    # alone for a while, and has no journal, is between two transactions.
+    content = read_file(files, path, limit)
+    if time.time_ns() - content.key.mtime_ns < SETTLED_NS or _mark(files, path, JOURNAL) is not None:
+        raise Unstable(os.fspath(path))
+    return content
+
+
+@contextlib.contextmanager
+def _shared_lock(files: FileOperations, path: StrPath) -> Iterator[int]:
+    """A descriptor of a database while SQLite's read lock keeps every writer out. Raises sqlite3.Error, OSError.
+
+    The descriptor is closed after the lock: closing any descriptor of a file ends this process's locks on it (POSIX).
+    """
+    descriptor = files.open_regular(path)
+    try:
+        address = f"{Path(path).absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=LOCK_SECONDS)
+        with contextlib.closing(connection):
+            connection.execute("begin")
+            connection.execute("select 1 from sqlite_master limit 1").fetchone()
+            yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _read_locked(descriptor: int, path: StrPath, limit: int) -> Content:
+    found = os.fstat(descriptor)
+    if found.st_size > limit:
+        raise OverLimit(os.fspath(path))
+    with os.fdopen(descriptor, "rb", closefd=False) as stream:
+        return Content(stream.read(found.st_size), key_of(found))
+
+
+def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> Content | None:
+    """The state that a database's log makes of it, worked out in a copy.
+
+    The order makes the copy sound without a lock: first the database, then its log. The log has all that was written
+    into the database since the log was begun (the new pages of a checkpoint, the former pages of a transaction). None
+    when the log was begun again meanwhile.
+    """
+    copy = scratch / "database"
+    files.make_folders(scratch, 0o700)
+    try:
+        key = _stat_with_log(files, path)
+        _copy_file(files, path, copy, limit)
+        _copy_file(files, f"{os.fspath(path)}{log.end}", copy.with_name(f"{copy.name}{log.end}"), limit)
+        if _mark(files, path, log.end) != log:
+            return None
+        _work_in_log(copy)
+        data = read_file(files, copy, limit).data
+        return Content(data, key)
+    except sqlite3.Error as error:
+        raise OSError(errno.EIO, f"SQLite cannot read it: {error}", os.fspath(path)) from error
+    finally:
+        for end in ("", *SIDE_FILES):
+            with contextlib.suppress(FileNotFoundError):
+                files.remove(copy.with_name(f"{copy.name}{end}"))
+
+
+def _copy_file(files: FileOperations, path: StrPath, copy: Path, limit: int) -> None:
+    with os.fdopen(files.open_regular(path), "rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > limit:
+            raise OverLimit(os.fspath(path))
+        files.write_new(copy, stream.read(size), mode=0o600, sync=False)
+
+
+def _work_in_log(copy: Path) -> None:
+    """Let SQLite finish what the log of a copy says. Raises sqlite3.Error."""
+    with contextlib.closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        connection.execute("pragma synchronous=off")
+        connection.execute("select 1 from sqlite_master limit 1").fetchone()  # rolls a broken transaction back
+        connection.execute("pragma wal_checkpoint(truncate)")
+
+
+def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
+    """The generation of a log; None when there is no log, or nothing in it that counts."""
+    size = _WAL_HEADER if end == WAL else _JOURNAL_HEADER
+    try:
+        head = _first_bytes(files, f"{os.fspath(path)}{end}", size)
+    except FileNotFoundError:
+        return None
+    if end == WAL:
+        return LogMark(end, head) if len(head) == size else None
+    # How many records a journal has (bytes 8 to 12) changes while it is written.
+    return LogMark(end, head[12:size]) if head.startswith(_JOURNAL_MAGIC) else None
+
+
+def _is_in_wal_mode(files: FileOperations, path: StrPath) -> bool:
+    return _first_bytes(files, path, 20)[18:] == b"\2\2"
+
+
+def _first_bytes(files: FileOperations, path: StrPath, count: int) -> bytes:
+    with os.fdopen(files.open_regular(path), "rb", buffering=0) as stream:
+        return stream.read(count)
+
+
+def _with_stat_of_log(files: FileOperations, path: StrPath, content: Content) -> Content:
+    return content._replace(key=with_log(content.key, _stat_of_log(files, path)))
+
+
+def _stat_with_log(files: FileOperations, path: StrPath) -> StatKey:
+    return with_log(key_of(files.lstat(path)), _stat_of_log(files, path))
+
+
+def _stat_of_log(files: FileOperations, path: StrPath) -> os.stat_result | None:
+    with contextlib.suppress(FileNotFoundError):
+        return files.lstat(f"{os.fspath(path)}{WAL}")
+    return None

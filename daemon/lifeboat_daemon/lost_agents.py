@@ -1,0 +1,107 @@
+"""Agents whose description is lost: written again from what `state/` and their vaults still say, or named.
+
+`lifeboat_daemon.agent` reads a lost `agents/<id>.toml` from its copy in `state/`. Where both are lost, the vault still
+knows which folder was captured.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy, system_errors
+from lifeboat_daemon.locks import home_lock
+
+
+def rebuild(context: Context) -> list[str]:
+    """Write the lost files of agents again and return a sentence for each. What cannot be rebuilt stays for `problems`.
+
+    Light while nothing is lost. Another command that holds the home's lock may be making an agent: then nothing is
+    done.
+    """
+    with contextlib.suppress(LifeboatError, OSError):
+        if not (agent_files.ids_with_lost_file(context) or agent_files.ids_without_description(context)):
+            return []
+        with home_lock(context, "rebuild agents", timeout=0):
+            return [*_from_copies(context), *_from_vaults(context)]
+    return []
+
+
+def problems(context: Context) -> list[str]:
+    """Name the vaults that were captured here and whose agent is lost, for people."""
+    try:
+        with system_errors():
+            lost = sorted(agent_files.ids_without_description(context))
+            captured = [agent_id for agent_id in lost if _is_from_here(context, agent_id)]
+        if not captured:
+            return []
+        with contextlib.suppress(Busy), home_lock(context, "status", timeout=0):
+            return [_lost_words(agent_id) for agent_id in captured if agent_id not in agent_files.all_ids(context)]
+    except LifeboatError as error:
+        return [error.message]
+    return []
+
+
+def _lost_words(agent_id: str) -> str:
+    return (
+        f"agents/{agent_id}.toml is lost, and its vault does not say which folder it protects: nothing of this agent is"
+        f" captured; bring agents/{agent_id}.toml back from a copy of the home"
+    )
+
+
+def _from_copies(context: Context) -> list[str]:
+    said = []
+    for agent_id in sorted(agent_files.ids_with_lost_file(context)):
+        agent = agent_files.read(context, agent_id)
+        if agent_id in agent_files.ids_with_file(context):
+            said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
+    return said
+
+
+def _from_vaults(context: Context) -> list[str]:
+    said = []
+    for agent_id in sorted(agent_files.ids_without_description(context)):
+        agent = _described(context, agent_id)
+        if agent is not None:
+            agent_files.save(context, agent)
+            said.append(
+                f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its vault;"
+                " settings of this agent alone have their defaults again"
+            )
+    return said
+
+
+def _described(context: Context, agent_id: str) -> Agent | None:
+    """The agent as its vault knows it; None where that does not say which folder was captured."""
+    from lifeboat_daemon.capture import installed
+    from lifeboat_daemon.restore import contents
+
+    with context.vault(agent_id) as vault:
+        known, head = vault.get(installed.DECISION) or {}, vault.head()
+        if head is None or not known.get("workspace"):
+            return None
+        state = vault.state()
+        return Agent(
+            id=agent_id,
+            name=str(known.get("agent") or contents.agent_name(state)),
+            runtime=contents.source_runtime(state),
+            workspace=Path(str(known["workspace"])),
+            native_id=str(known["native_id"]),
+            added_at=context.now(),
+        )
+
+
+def _is_from_here(context: Context, agent_id: str) -> bool:
+    """Whether a workspace was captured into a vault; into that of an import which was cut off, none was. One that does
+    not open may have been."""
+    from lifeboat_daemon.capture import installed
+
+    try:
+        with context.vault(agent_id) as vault:
+            return vault.get(installed.DECISION) is not None
+    except LifeboatError:
+        return True

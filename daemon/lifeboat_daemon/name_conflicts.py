@@ -1,0 +1,99 @@
+"""Names of a state that cannot stand in one folder: the check that a commit and a restore share.
+
+A file or a link leaves no room for names below it, and no name stands twice. A state that holds both cannot be restored
+as a whole. Conflicts arise when a name changes its kind and what was there before stays in the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
+
+from lifeboat_alf import layout
+from lifeboat_alf.codec import JsonObject
+
+FILE, FOLDER = "file", "folder"
+_MOST_ONE_BY_ONE = 100
+"""Changed paths above which reading every name once costs less than asking about each of them."""
+
+
+class Conflict(NamedTuple):
+    """`path` leaves no room for `other`. Both are archive paths."""
+
+    path: str
+    other: str
+
+
+class Entries(Protocol):
+    """Entries by archive path."""
+
+    def meta(self, path: str) -> JsonObject | None: ...
+
+    def paths(self, prefix: str) -> Iterator[str]: ...
+
+
+def parents(name: str) -> list[str]:
+    """Return every folder above a name, outermost first."""
+    parts = name.split("/")
+    return ["/".join(parts[:count]) for count in range(1, len(parts))]
+
+
+def in_the_way(kinds: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each pair of a file or a link and a name below it. `kinds` are "file", "link" or "folder" by name."""
+    for name in kinds:
+        for parent in parents(name):
+            if kinds.get(parent, FOLDER) != FOLDER:
+                yield parent, name
+
+
+def find_conflicts(entries: Entries, runtime: str, changed: Collection[str] | None = None) -> list[Conflict]:
+    """Return the conflicts in the workspace and the home of a runtime; of `changed` paths only, where they are given.
+
+    An artifact that has the name of a raw file conflicts with it.
+    """
+    found: list[Conflict] = []
+    for prefixes in ((layout.raw_prefix(runtime), layout.ARTIFACTS), (layout.home_prefix(runtime),)):
+        standing = _Standing(entries, prefixes)
+        if changed is None or len(changed) > _MOST_ONE_BY_ONE:
+            standing.add(path for prefix in prefixes for path in entries.paths(prefix))
+        else:
+            standing.add_around(changed)
+        found += standing.conflicts()
+    return found
+
+
+class _Standing:
+    """Entries by their names in one folder, which archive paths under any of `prefixes` name."""
+
+    def __init__(self, entries: Entries, prefixes: tuple[str, ...]) -> None:
+        self._entries = entries
+        self._prefixes = prefixes
+        self._kinds: dict[str, dict[str, str]] = {}
+
+    def add(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            name, meta = self._name_of(path), self._entries.meta(path)
+            if name is not None and meta is not None:
+                self._kinds.setdefault(name, {})[path] = str(meta.get("type", FILE))
+
+    def add_around(self, changed: Iterable[str]) -> None:
+        """Add paths, what stands above and below them, and what has the same name."""
+        for path in changed:
+            name = self._name_of(path)
+            if name is not None and self._entries.meta(path) is not None:
+                self.add(prefix + each for each in (*parents(name), name) for prefix in self._prefixes)
+                for prefix in self._prefixes:
+                    self.add(self._entries.paths(f"{prefix}{name}/"))
+
+    def conflicts(self) -> Iterator[Conflict]:
+        for paths in self._kinds.values():
+            raw, *others = sorted(paths, reverse=True)  # a restore takes the raw file where an artifact has its name
+            yield from (Conflict(other, raw) for other in others)
+        kinds = {name: max(each.values(), key=FOLDER.__ne__) for name, each in self._kinds.items()}
+        for above, below in in_the_way(kinds):
+            for path, kind in self._kinds[above].items():
+                if kind != FOLDER:
+                    yield from (Conflict(path, other) for other in self._kinds[below])
+
+    def _name_of(self, path: str) -> str | None:
+        return next((path.removeprefix(each) for each in self._prefixes if path.startswith(each)), None)

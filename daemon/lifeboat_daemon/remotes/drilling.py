@@ -1,0 +1,163 @@
+"""A restore drill of a remote: its newest state is fetched, restored aside by the code of a restore, and compared.
+
+The files come from the remote alone: nothing of this machine but the user's key helps. A log of bundles that cannot be
+restored from gets a new snapshot, and is tried out again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+
+from lifeboat_alf import attachments, layout
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.errors import AlfError
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_daemon import state_documents, verification
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.health import due
+from lifeboat_daemon.health.standing import ERROR
+from lifeboat_daemon.progress import Tell, quietly
+from lifeboat_daemon.remotes import acknowledged, bundling, pulling, redacting, sending, verifying
+from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore.inventory import is_held
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.verification import Drill
+from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
+from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_keys import opened_by
+from lifeboat_keys.errors import KeysError
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteDrill:
+    """What the drill of a remote found. `mended`: what was wrong until the remote got a new snapshot."""
+
+    remote: str
+    drill: Drill
+    mended: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return self.drill.ok
+
+    def to_json(self) -> JsonObject:
+        return {**self.drill.to_json(), "remote": self.remote, "mended": self.mended}
+
+
+def drill(context: Context, agent: Agent, config: RemoteConfig, tell: Tell = quietly) -> RemoteDrill:
+    """Restore the newest state of a remote aside, compare every byte, and note how it went.
+
+    Raises NothingToRestore when the newest state there is none of this machine's, KeysError when the log is sealed and
+    the user's key is away, RemoteError when it cannot be found out.
+    """
+    with (
+        redacting.heeding(context, agent),
+        context.vault(agent.id) as vault,
+        contextlib.closing(open_remote(context, config)) as remote,
+    ):
+        redacting.exchange(context, agent, config, vault, remote)
+        row = _common_row(agent, config, vault, remote)
+        found = RemoteDrill(config.name, _tried(context, agent, vault, remote, row, tell))
+        if not found.ok:
+            found = _mended(context, agent, vault, remote, row, found, tell)
+        _note(context, vault, config, found)
+    return found
+
+
+def _common_row(agent: Agent, config: RemoteConfig, vault: Vault, remote: Remote) -> SequenceRow:
+    head = remote.agent(agent.id).head
+    row = None if head is None else vault.find(head.number)
+    if head is None or row is None or row.digest != head.digest:
+        raise NothingToRestore(
+            f"the newest state of {agent.name} at {config.name} is none of this machine", fix="lifeboat sync"
+        )
+    return row
+
+
+def _tried(context: Context, agent: Agent, vault: Vault, remote: Remote, row: SequenceRow, tell: Tell) -> Drill:
+    here = vault.state(row.number)
+    purged = Redactions(each.redaction for each in vault.redaction_rows())
+    tell("Fetching", 0, None)
+    try:
+        with pulling.state(remote, agent.id, row.number, purged) as state:
+            found = [*_missing_keys(state, remote.keys(agent.id)), *_missing_files(here, remote)]
+            return verification.try_out(context, agent, state, found, tell, is_local=False)
+    except (AlfError, RemoteDamaged, UnknownThere) as error:
+        return Drill(agent.id, row.number, 0, [error.message])
+    except BodyAbsent as error:
+        return Drill(agent.id, row.number, 0, [f"the bytes of {error.args[0]} are in no file there"])
+
+
+def _missing_keys(state: State, keys: JsonObject | None) -> list[str]:
+    labels = opened_by.find_unopened(state_documents.credentials_of(state).values(), keys)
+    return [f"the key that opens the credential {label} is not there" for label in labels]
+
+
+def _missing_files(here: State, remote: Remote) -> list[str]:
+    """Large files that are held here and not there."""
+    large = {
+        entry.sha256: entry.path
+        for entry in here.entries(layout.ARTIFACTS)
+        if entry.sha256 is not None and attachments.is_referenced(entry.meta) and is_held(here, entry)
+    }
+    lacks = remote.missing(here.sequence.agent_id, list(large)) if large else []
+    return [f"{large[sha256]} is not there" for sha256 in lacks]
+
+
+def _mended(
+    context: Context, agent: Agent, vault: Vault, remote: Remote, row: SequenceRow, found: RemoteDrill, tell: Tell
+) -> RemoteDrill:
+    """The same after a log of bundles got a snapshot of its newest state; an endpoint makes its own bundles."""
+    if not isinstance(remote, Compactable):
+        return found
+    material = bundling.Material(vault, context.keys().export_agent(agent.id))
+    if not remote.compact(agent.id, material, renewed=True):
+        return found  # another machine wrote meanwhile: the next drill is of its state
+    again = _tried(context, agent, vault, remote, row, tell)
+    return RemoteDrill(found.remote, again, found.drill.mismatches if again.ok else [])
+
+
+def _note(context: Context, vault: Vault, config: RemoteConfig, found: RemoteDrill) -> None:
+    now = context.now()
+    if found.ok:
+        verified = {"verified_number": found.drill.sequence, "verified_at": now}
+        acknowledged.note(vault, config.id, drilled_at=now, drill_failed="", damaged="", **verified)
+        return
+    first = found.drill.mismatches[0]
+    why = {"message": f"it cannot be restored from: {first}", "code": RemoteDamaged.code}
+    # With `objects` and `keys` forgotten, the next push sends what the remote lacks of them.
+    acknowledged.note(vault, config.id, state=ERROR, drill_failed=first, damaged=first, objects=None, keys="", **why)
+
+
+def read_back(context: Context, agent: Agent, config: RemoteConfig, tell: Tell = quietly) -> JsonObject:
+    """Verify a remote as `verifying.verify` does; with a drill where one is due and nothing speaks against it.
+
+    The answer has `drill` too: a `RemoteDrill`, or None where none was made. It waits while the user's key is away, the
+    network is metered or the battery is saved: `lifeboat doctor` says for how long. Raises LifeboatError.
+    """
+    found = verifying.verify(context, agent, config)
+    is_comparable = found["ok"] and found["sequence"] is not None
+    if not is_comparable or not _is_due(context, agent, config) or _is_to_wait(context, config):
+        return {**found, "drill": None}
+    try:
+        made = drill(context, agent, config, tell)
+    except KeysError:
+        return {**found, "drill": None}
+    return {**found, "drill": made.to_json(), "findings": made.drill.mismatches, "ok": made.ok}
+
+
+def _is_due(context: Context, agent: Agent, config: RemoteConfig) -> bool:
+    with context.vault(agent.id) as vault:
+        known = acknowledged.read(vault).get(config.id)
+    every = float(context.setting("verify.whole_every", agent))
+    return known is not None and due.is_past(known.drilled_at, every, context.clock.now())
+
+
+def _is_to_wait(context: Context, config: RemoteConfig) -> bool:
+    return sending.needs_network(config) and conditions.deferral(conditions.read(context), 1, 0) is not None

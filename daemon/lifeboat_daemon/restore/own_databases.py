@@ -1,0 +1,74 @@
+"""Databases of the agent itself that a restore meets in a workspace: each goes together with its log.
+
+SQLite reads a log into whatever database lies beside it. So a log goes aside with the database that it belongs to, and
+a file whose own bytes are right is still another state while its log says more.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from lifeboat_daemon.capture import sqlite_files
+from lifeboat_daemon.capture.read import OverLimit, Unstable
+from lifeboat_daemon.capture.tree import LARGEST
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore.contents import FILE
+from lifeboat_daemon.restore.decide import Action, Item, Rules
+from lifeboat_daemon.restore.journal import look
+from lifeboat_daemon.restore.scratch import scratch_folder
+
+_TOUCHED = (Action.OVERWRITE, Action.REMOVE, Action.SAME)
+
+
+def with_logs(context: Context, items: Iterable[Item], rules: Rules) -> list[Item]:
+    """Return the items of a plan for one folder, with the files beside each database that has to go. Raises OSError."""
+    decided = list(items)
+    named = {item.name for item in decided}
+    found: list[Item] = []
+    for item in decided:
+        beside = [*_side_files(context, item)] if _is_database(context, item) else []
+        beside = [each for each in beside if each.name not in named]
+        if beside:
+            item = replace(_decided(context, item, rules), is_database=True)
+        found.append(item)
+        found += beside if item.action is not Action.SAME else []
+    return found
+
+
+def _is_database(context: Context, item: Item) -> bool:
+    """Also a log that was left behind alone: SQLite would read it into the database that takes the place."""
+    if item.action is Action.CREATE:
+        return sqlite_files.has_log(context.files, item.root / item.name)
+    if item.action not in _TOUCHED or item.seen is None or not stat.S_ISREG(item.seen.kind):
+        return False
+    return sqlite_files.is_database(context.files, item.root / item.name)
+
+
+def _side_files(context: Context, item: Item) -> Iterator[Item]:
+    for end in sqlite_files.SIDE_FILES:
+        name = f"{item.name}{end}"
+        seen = look(context.files, item.root / name)
+        if seen is not None and stat.S_ISREG(seen.kind):
+            yield Item(name, Action.REMOVE, item.root, seen=seen, companion=True)
+
+
+def _decided(context: Context, item: Item, rules: Rules) -> Item:
+    """What becomes of a database by its bytes together with those of its log."""
+    if item.action in (Action.CREATE, Action.REMOVE) or item.wanted is None or item.wanted.kind != FILE:
+        return item
+    data = _read(context, item.root / item.name)
+    if data is None or not rules.equal(item.wanted, data):
+        return replace(item, action=Action.OVERWRITE, old_time=None)
+    return replace(item, action=Action.SAME)
+
+
+def _read(context: Context, path: Path) -> bytes | None:
+    """None for a database that cannot be read now: then it is replaced."""
+    try:
+        with scratch_folder(context, "database") as folder:
+            return sqlite_files.read_database(context.files, path, LARGEST, folder).data
+    except (OSError, OverLimit, Unstable):
+        return None

@@ -1,0 +1,45 @@
+"""Which credentials the wrapped keys beside them open: of an archive, a delta or a remote. No secret is needed."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Iterable
+from typing import Any
+
+from lifeboat_keys.agent_pair import pair_id
+from lifeboat_keys.encodings import from_base64
+
+JsonObject = dict[str, Any]
+
+
+def find_unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) -> list[str]:
+    """Return the labels of the credentials that none of the pairs in `keys` (`lifeboat/keys.json`) opens.
+
+    Credentials of other programs name no recipient and are passed over. Raises nothing: a pair that is none opens
+    nothing.
+    """
+    pairs = _pair_ids(keys)
+    return [
+        str(each.get("label") or each.get("id"))
+        for each in credentials
+        if (recipient := _recipient(each)) is not None and recipient not in pairs
+    ]
+
+
+def _recipient(credential: JsonObject) -> str | None:
+    encryption = credential.get("encryption")
+    recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
+    return recipient if isinstance(recipient, str) else None
+
+
+def _pair_ids(keys: JsonObject | None) -> set[str]:
+    listed = (keys or {}).get("pairs")
+    publics = (pair.get("public") for pair in listed if isinstance(pair, dict)) if isinstance(listed, list) else ()
+    return {pair for public in publics if isinstance(public, str) and (pair := _pair_id(public))}
+
+
+def _pair_id(public: str) -> str:
+    try:
+        return pair_id(from_base64(public))
+    except (binascii.Error, ValueError):
+        return ""

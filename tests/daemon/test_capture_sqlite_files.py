@@ -1,0 +1,183 @@
+"""Databases of the agent's own: each capture has one committed state of them, and leaves no trace beside them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon.capture import read, sqlite_files
+from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.database_writers import SPILLING, TABLE, many, rows_in, writer_of
+from support.daemon.protected import Protected, protected_agent
+from support.prepared_folders import PreparedFolders
+
+LIMIT = 64 << 20
+
+
+@pytest.fixture
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    return prepared_folders.restore("agent just added", protected_agent)
+
+
+@pytest.fixture
+def database(ada: Protected) -> Path:
+    return ada.workspace / "orders.db"
+
+
+def kept(ada: Protected) -> bytes:
+    return bytes(ada.kept()["orders.db"][1])
+
+
+def restored(ada: Protected, folder: Path, name: str = "orders.db") -> Path:
+    restore(ada.context, ada.agent, RestoreOptions(to=folder / "workspace", reindex=False))
+    return folder / "workspace" / name
+
+
+def beside(database: Path) -> dict[str, tuple[int, int, int]]:
+    """The files of a database with what a write into them changes."""
+    found = {path.name: path.stat() for path in database.parent.glob(f"{database.name}*")}
+    return {name: (each.st_size, each.st_mtime_ns, each.st_ino) for name, each in found.items()}
+
+
+def test_rows_that_are_in_the_log_alone_are_captured(ada: Protected, database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, "pragma wal_checkpoint(truncate)")
+        ada.capture()
+        writer.run(many(900))
+        before = beside(database)
+        assert ada.capture().changed
+        assert beside(database) == before
+        assert not ada.capture().changed
+    assert rows_in(restored(ada, tmp_path)) == 900
+
+
+def test_what_a_program_that_crashed_had_committed_is_captured(ada: Protected, database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(40))
+        writer.crash()
+    database.with_name("orders.db-shm").unlink()
+    before = beside(database)
+    ada.capture()
+    assert beside(database) == before
+    assert rows_in(restored(ada, tmp_path)) == 40
+
+
+def test_a_log_that_is_written_back_is_no_change(ada: Protected, database: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(40))
+        ada.capture()
+        first = kept(ada)
+        writer.run("pragma wal_checkpoint(truncate)")
+    ada.capture()
+    assert kept(ada) == first == database.read_bytes()
+
+
+@pytest.mark.parametrize("is_crashed", [False, True], ids=["open", "broken off"])
+def test_a_transaction_that_was_written_in_part_is_not_captured(
+    ada: Protected, database: Path, tmp_path: Path, *, is_crashed: bool
+) -> None:
+    with writer_of(database) as writer:
+        writer.run(TABLE, many(2000), "create index whats on orders(what)")
+        committed = database.read_bytes()
+        writer.run(*SPILLING, "delete from orders where id % 3 = 0")
+        if is_crashed:
+            writer.crash()
+        assert database.read_bytes() != committed
+        before = beside(database)
+        report = ada.capture()
+        assert (report.changed, report.unstable, report.unread) == (True, {}, {})
+        assert beside(database) == before
+    assert rows_in(restored(ada, tmp_path)) == 2000
+
+
+def test_a_database_at_rest_comes_back_byte_for_byte(ada: Protected, database: Path, tmp_path: Path) -> None:
+    for mode in ("delete", "wal"):
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            connection.execute(f"pragma journal_mode={mode}")
+            connection.execute(f"create table {mode}_rows(x)")
+        ada.capture()
+        assert [*beside(database)] == ["orders.db"]
+        assert restored(ada, tmp_path / mode).read_bytes() == database.read_bytes()
+
+
+def test_a_database_is_known_by_its_header_and_its_log_is_no_file_of_its_own(
+    ada: Protected, database: Path, tmp_path: Path
+) -> None:
+    path = database.with_name("memory.dat")
+    ada.write("notes-wal", "A note about waves, beside no database.\n")
+    ada.write("tides-wal", "As this one.\n")
+    ada.write("tides", "A note.\n")
+    with writer_of(path) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(7))
+        report = ada.capture()
+    assert "artifacts/memory.dat-wal" not in report.left_out
+    names = {"memory.dat", "notes-wal", "tides", "tides-wal"}
+    assert {name for name in ada.kept() if not name.endswith(".md")} == names
+    assert report.skipped["raw/openclaw/memory.dat-wal"] == "side file of a database"
+    assert rows_in(restored(ada, tmp_path, "memory.dat")) == 7
+
+
+def test_counters_in_the_header_are_no_change(ada: Protected, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(TABLE)
+    ada.capture()
+    first = kept(ada)
+    data = bytearray(first)
+    data[27] ^= 1
+    data[95] ^= 1
+    ada.write("orders.db", bytes(data))
+    assert not ada.capture().changed
+    data[-1] ^= 1
+    ada.write("orders.db", bytes(data))
+    assert ada.capture().changed
+
+
+def test_what_only_begins_like_a_database_is_kept_as_it_is(ada: Protected, database: Path) -> None:
+    ada.write("orders.db", sqlite_files.HEADER + b"no more than that".ljust(1008, b"."))
+    ada.capture()
+    assert kept(ada) == database.read_bytes()
+
+
+def test_a_log_larger_than_a_file_may_be_is_named(database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(900))
+        with pytest.raises(read.OverLimit):
+            sqlite_files.read_database(SystemFiles(), database, 100_000, tmp_path / "scratch")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
+class Interrupting(SystemFiles):
+    """Lets a program go on as soon as the database was copied and its log was not."""
+
+    def __init__(self, writer: object) -> None:
+        self.steps = [lambda: writer.run("pragma wal_checkpoint(restart)", many(5))]  # type: ignore[attr-defined]
+
+    def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
+        super().write_new(path, data, mode=mode, sync=sync)
+        if os.fspath(path).endswith("database") and self.steps:
+            self.steps.pop()()
+
+
+def test_a_log_that_begins_again_while_it_is_copied_is_copied_again(database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(900))
+        files = Interrupting(writer)
+        found = sqlite_files.read_database(files, database, LIMIT, tmp_path / "scratch")
+    assert files.steps == []
+    (tmp_path / "copy.db").write_bytes(found.data)
+    assert rows_in(tmp_path / "copy.db") == 905
+
+
+def test_a_locked_database_without_a_journal_waits_until_it_was_left_alone(database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=memory", "pragma locking_mode=exclusive", TABLE, many(5))
+        with pytest.raises(read.Unstable):
+            sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
+        os.utime(database, (0, 0))
+        found = sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
+    assert found.data == database.read_bytes()

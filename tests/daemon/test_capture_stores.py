@@ -1,0 +1,100 @@
+"""Databases that are many files: one state of all of them, or the one before."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon.capture import stores
+from support.daemon.protected import Protected
+
+LEVEL = ("index/CURRENT", "index/MANIFEST-000001", "index/000003.ldb", "index/000004.log")
+LANCE = ("vectors/notes.lance/_versions/1.manifest", "vectors/notes.lance/data/a.lance")
+DUCK = ("facts.duckdb", "facts.duckdb.wal")
+
+
+class Watched(SystemFiles):
+    """Calls a function when a file of some name is read, once."""
+
+    def __init__(self) -> None:
+        self.when: dict[str, object] = {}
+
+    def open_regular(self, path: StrPath) -> int:
+        happens = self.when.pop(os.path.basename(os.fspath(path)), None)
+        if callable(happens):
+            happens()
+        return super().open_regular(path)
+
+
+@pytest.fixture
+def files() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+def ada(tmp_path: Path, files: Watched) -> Protected:
+    made = Protected(tmp_path, files=files)
+    made.add()
+    return made
+
+
+def write(ada: Protected, names: tuple[str, ...], text: str) -> None:
+    for name in names:
+        ada.write(name, f"{text} of {name}")
+
+
+def kept(ada: Protected, names: tuple[str, ...]) -> set[str]:
+    found = ada.kept()
+    return {found[name][1].decode().split()[0] for name in names if name in found}
+
+
+@pytest.mark.parametrize("names", [LEVEL, LANCE, DUCK], ids=["LevelDB", "LanceDB", "DuckDB"])
+def test_a_store_that_is_being_written_stays_as_it_was_and_is_named(ada: Protected, names: tuple[str, ...]) -> None:
+    write(ada, names, "one")
+    assert ada.capture().complete
+    write(ada, names[1:], "two")
+    now = time.time_ns()
+    os.utime(ada.workspace / names[-1], ns=(now, now))
+    report = ada.capture()
+    assert stores.BEING_WRITTEN in report.unread.values()
+    assert not report.complete
+    assert kept(ada, names) == {"one"}
+    write(ada, names, "two")
+    assert ada.capture().complete
+    assert kept(ada, names) == {"two"}
+
+
+@pytest.mark.parametrize("names", [LEVEL, LANCE, DUCK], ids=["LevelDB", "LanceDB", "DuckDB"])
+def test_a_store_that_is_written_while_it_is_read_stays_as_it_was(
+    ada: Protected, files: Watched, names: tuple[str, ...]
+) -> None:
+    write(ada, names, "one")
+    ada.capture()
+    write(ada, names, "two")
+    files.when[os.path.basename(names[-1])] = lambda: write(ada, names[:1], "three and more")
+    report = ada.capture()
+    assert list(report.unstable.values()) == [stores.CHANGED]
+    assert kept(ada, names) == {"one"}
+    assert ada.capture().complete
+    assert kept(ada, names) == {"two", "three"}
+
+
+def test_a_store_that_went_while_it_was_read_is_not_half_there(ada: Protected, files: Watched) -> None:
+    write(ada, LEVEL, "one")
+    files.when["000004.log"] = (ada.workspace / "index/000003.ldb").unlink
+    report = ada.capture()
+    assert not report.complete
+    assert kept(ada, LEVEL) == set()
+
+
+def test_other_files_beside_a_store_are_captured(ada: Protected) -> None:
+    write(ada, LEVEL, "one")
+    now = time.time_ns()
+    os.utime(ada.workspace / LEVEL[-1], ns=(now, now))
+    ada.write("index.md", "one line")
+    ada.capture()
+    assert kept(ada, ("index.md",)) == {"one"}

@@ -1,0 +1,203 @@
+"""Restore drills of remotes: the newest state there is restored aside, from what the remote alone has."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lifeboat_alf import attachments
+from lifeboat_daemon import config
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.doctor import Level
+from lifeboat_daemon.doctor import remotes as doctor
+from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.remotes import acknowledged, drilling
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.schedule import conditions
+from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_keys.errors import KeyLocked
+from lifeboat_keys.home_keys import HomeKeys
+from support.daemon.machines import Machine
+from support.daemon.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
+from support.endpoint.endpoint_servers import running_endpoint
+
+Json = dict[str, Any]
+
+LARGE, SMALL = 200_000, 50_000
+DAY = 25
+
+
+def _with_credential(ada: Machine) -> None:
+    ada.write(".env", "TIDE_API_KEY=fake-tide-key-0123456789abcdef\n", mode=0o600)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> Machine:
+    """Protected, with a large file and a credential; it has no remote."""
+    made = Machine(tmp_path / "laptop")
+    config.write(made.context.home, made.context.files, "artifacts.interval", "0s")
+    made.write("film.bin", b"\x01" * LARGE)
+    _with_credential(made)
+    made.add(name="ada")
+    return made
+
+
+@pytest.fixture
+def ada(laptop: Machine, tmp_path: Path) -> Machine:
+    """The same with a sealed folder, to which all is pushed."""
+    (tmp_path / "stick").mkdir()
+    laptop.add_remote("home", (tmp_path / "stick").as_uri(), sealed=True)
+    laptop.push()
+    return laptop
+
+
+@pytest.fixture(params=[HTTP, SEALED_FOLDER, PLAIN_FOLDER])
+def anywhere(request: pytest.FixtureRequest, laptop: Machine, tmp_path: Path) -> Iterator[Machine]:
+    """The same with each kind of remote."""
+    with contextlib.ExitStack() as stack:
+        if request.param == HTTP:
+            added(laptop.context, stack.enter_context(running_endpoint(tmp_path / "endpoint", plain=True)))
+        else:
+            (tmp_path / "stick").mkdir()
+            laptop.add_remote("home", (tmp_path / "stick").as_uri(), sealed=request.param == SEALED_FOLDER)
+        laptop.push()
+        yield laptop
+
+
+def drill(ada: Machine) -> drilling.RemoteDrill:
+    return drilling.drill(ada.context, ada.known_agent, ada.remote())
+
+
+def read_back(ada: Machine) -> Json:
+    return drilling.read_back(ada.context, ada.known_agent, ada.remote())
+
+
+def findings(ada: Machine) -> list[tuple[Level, str | None]]:
+    return [(each.level, each.fix) for each in doctor.check(ada.context)]
+
+
+def stored(tmp_path: Path, ending: str) -> list[Path]:
+    return sorted(path for path in (tmp_path / "stick").rglob(f"*{ending}") if path.is_file())
+
+
+# What it finds ----------------------------------------------------------------------------------------------------
+
+
+def test_a_drill_restores_what_a_remote_has(anywhere: Machine) -> None:
+    anywhere.write("film.bin", b"\x02" * SMALL)
+    anywhere.capture_and_push()
+    found = drill(anywhere)
+    assert (found.ok, found.drill.sequence, found.mended) == (True, 1, [])
+    assert found.drill.files >= 4 and found.drill.absent == []
+    assert anywhere.acknowledged().drilled_at == anywhere.context.now()
+    assert (Level.OK, None) in findings(anywhere)
+
+
+def test_a_large_file_that_a_remote_lost_is_named_and_sent_again(ada: Machine, tmp_path: Path) -> None:
+    (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
+    film.unlink()
+    found = drill(ada)
+    assert found.drill.mismatches == ["artifacts/film.bin is not there"]
+    assert (ada.acknowledged().state, ada.acknowledged().drilled_at) == ("error", None)
+    assert findings(ada) == [(Level.ERROR, "lifeboat verify ada --remote home")]
+    assert ada.push().code == "remote_damaged"
+    assert drill(ada).ok
+    assert ada.push().state == "ok"
+
+
+def test_keys_that_open_no_credential_are_named_and_sent_again(ada: Machine) -> None:
+    with contextlib.closing(open_remote(ada.context, ada.remote())) as remote:
+        keys = remote.keys(ada.agent.id)
+        assert keys is not None
+        remote.put_keys(ada.agent.id, {**keys, "pairs": []})
+    (mismatch,) = drill(ada).drill.mismatches
+    assert mismatch.startswith("the key that opens the credential ")
+    assert ada.push().code == "remote_damaged"
+    assert drill(ada).ok
+
+
+def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an earlier version wrote it: the patch of a large artifact against bytes that no bundle carries."""
+    with monkeypatch.context() as patch:
+        patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        ada.write("film.bin", b"\x01" * SMALL)
+        ada.capture_and_push()
+    found = drill(ada)
+    assert found.ok and found.mended
+    to = ada.folder / "back"
+    ada.restore_from("ada", to)
+    assert (to / "film.bin").read_bytes() == b"\x01" * SMALL
+
+
+def test_a_state_that_this_machine_does_not_have_is_not_tried_out(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lifeboat_endpoint.vault.Vault.find", lambda *_: None)
+    with pytest.raises(NothingToRestore):
+        drill(ada)
+
+
+# When it is made --------------------------------------------------------------------------------------------------
+
+
+def test_a_remote_is_drilled_when_it_is_first_read_back_and_then_monthly(ada: Machine) -> None:
+    ada.clock.advance(hours=DAY)
+    assert read_back(ada)["drill"]["files"] >= 4
+    ada.clock.advance(hours=DAY)
+    assert read_back(ada)["drill"] is None
+    ada.clock.advance(days=30)
+    assert read_back(ada)["drill"]["mismatches"] == []
+
+
+def test_a_look_does_not_take_back_what_a_drill_found(ada: Machine, tmp_path: Path) -> None:
+    film = max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size)
+    kept = film.read_bytes()
+    film.unlink()
+    assert not read_back(ada)["ok"]
+    film.write_bytes(kept)
+    assert not read_back(ada)["ok"]
+    assert drill(ada).ok
+    assert read_back(ada)["ok"]
+
+
+def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(_: HomeKeys) -> None:
+        raise KeyLocked("the key is locked")
+
+    monkeypatch.setattr(HomeKeys, "user_key", locked)
+    found = read_back(ada)
+    assert (found["ok"], found["drill"]) == (True, None)
+    with pytest.raises(KeyLocked):
+        drill(ada)
+    ada.clock.advance(days=45)
+    assert (Level.WARNING, "lifeboat verify ada --remote home") in findings(ada)
+
+
+def test_a_drill_over_a_network_that_costs_waits(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lifeboat_daemon.remotes.sending.needs_network", lambda _: True)
+    monkeypatch.setattr(conditions, "read", lambda _: Conditions(online=True, metered=True))
+    assert read_back(ada)["drill"] is None
+
+
+# The command ------------------------------------------------------------------------------------------------------
+
+
+def test_verify_of_a_remote_says_what_came_back(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    assert program.run(["verify", "ada", "--remote", "home"]) == 0
+    assert "holds: every byte came back" in capsys.readouterr().out
+    max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
+    assert program.run(["verify", "ada", "--remote", "home"]) == 1
+    assert "film.bin is not there" in capsys.readouterr().out
+    assert program.run(["verify", "ada", "--remote", "home", "--whole"]) == 2
+    with ada.context.vault(ada.agent.id) as vault:
+        assert acknowledged.read(vault)[ada.remote().id].drill_failed

@@ -1,0 +1,58 @@
+"""The program that is on this machine now is asked, whatever was remembered of the one that was here before."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lifeboat_daemon import agents
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.restore import RestoreOptions, restore
+from support.adapters.fake_openclaw import FakeOpenClaw
+from support.adapters.openclaw_stores import api_key, put_shared, store
+from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
+from support.daemon.protected import SteadyClock
+
+
+class Lost:
+    """The agent `main` of a state folder in a layout, whose whole folder was lost after it was captured."""
+
+    def __init__(self, folder: Path, layout: str) -> None:
+        self.state = make_state_dir(folder / "user/.openclaw", layout=layout)
+        if layout == NEW:
+            orchard = api_key("orchard", "sk-example-orchard-1111-not-a-real-key")
+            put_shared(self.state.state_database, store(orchard__default=orchard))
+        self.fake = folder / "bin"
+        around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
+        self.context = Context.open({**around, "PATH": f"{self.fake}:/usr/bin:/bin"}, clock=SteadyClock())
+        self.agent, _ = agents.add(self.context, self.state.workspace, name="juniper")
+        shutil.rmtree(self.state.folder)
+
+    def restored(self, version: str) -> dict[str, object]:
+        """The configuration after a restore in place, with a program of this release on PATH."""
+        fake = FakeOpenClaw.install(self.fake, version=version)
+        report = restore(self.context, self.agent, RestoreOptions(yes=True, finish=True, with_credentials=True))
+        assert "not on PATH" not in str(report.to_json())
+        assert [step["title"] for step in report.steps if step["ok"]] == [step["title"] for step in report.steps]
+        self.skipped = report.credentials["skipped"]
+        assert fake.commands() != []
+        found: dict[str, object] = json.loads(self.state.config.read_text())
+        return found
+
+
+def test_a_program_on_path_is_run_after_a_total_loss(tmp_path: Path) -> None:
+    lost = Lost(tmp_path, NEW)
+    assert "entries" in str(lost.restored("2026.9.6"))
+    assert lost.skipped == 0
+
+
+@pytest.mark.parametrize(("captured", "now", "key"), [(OLD, "2026.9.6", "entries"), (NEW, "2026.2.26", "list")])
+def test_the_configuration_is_written_for_the_program_that_is_here_now(
+    tmp_path: Path, captured: str, now: str, key: str
+) -> None:
+    agents_now = Lost(tmp_path, captured).restored(now)["agents"]
+    assert isinstance(agents_now, dict)
+    assert {"entries", "list"} & agents_now.keys() == {key}
