@@ -152,6 +152,25 @@ def _leads_out(path: bytes, target: str) -> bool:
     return not (place + "/").startswith("/top/workspace/")
 
 
+def with_rested_databases(tree: Tree, former: Tree, folder: Path) -> Tree:
+    """Return a tree in which a database that was live and rests now is one with the same rows, if it has them: what
+    closing it changed is no content."""
+    changed = dict(tree)
+    for path, node in tree.items():
+        before = former.get(path)
+        if node.kind == FILE and before is not None and before.kind == DATABASE:
+            if _rows_or_none(folder / os.fsdecode(path)) == before.content:
+                changed[path] = Node(DATABASE, before.content, node.mode)
+    return changed
+
+
+def _rows_or_none(database: Path) -> str | None:
+    try:
+        return rows_of(database)
+    except sqlite3.Error:
+        return None
+
+
 def with_former_times(tree: Tree, former: Tree) -> Tree:
     """Return a tree in which a file with the same content and mode has the time that it had in the tree before."""
     return {path: _with_former_time(node, former.get(path)) for path, node in tree.items()}

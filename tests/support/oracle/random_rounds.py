@@ -37,16 +37,16 @@ THIN_STEPS = [step for step in Step if step.name.startswith("THIN_")]
 
 @dataclass
 class Round:
-    """`trees` holds what must come back of each sequence, `bodies` the files of these trees that a purge may cut.
+    """`thorough` restores every sequence of every remote, else the newest of each and all of one. `trees` holds what must come back of each sequence, `bodies` the files of these trees that a purge may cut.
     `story` is what happened, for the message of a failure."""
 
     seed: int
     kinds: frozenset[str]
     copies: Copies
+    thorough: bool
     trees: dict[int, Tree] = field(default_factory=dict)
     bodies: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
     story: list[str] = field(default_factory=list)
-    before: int | None = None
     texts: int = 0
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Round:
         """Raises AssertionError, with the story and the seed."""
         try:
             self._note_new()
-            for _ in range(self.chance.randrange(1, 5)):
+            for _ in range(self.chance.randrange(1, 6 if self.thorough else 3)):
                 self._something_happens()
             self._compare_all()
         except (AssertionError, LifeboatError, OSError) as error:
@@ -149,7 +149,8 @@ class Round:
         former, now = self.trees[max(self.trees)], self._now()
         folder, report = self.copies.restored_here(number)
         links = {os.fsencode(each["name"]) for each in report.skipped}
-        found = disk_model.read_disk(folder) | {path: (former | now)[path] for path in links}
+        found = disk_model.with_rested_databases(disk_model.read_disk(folder), now, folder)
+        found |= {path: (former | now)[path] for path in links}
         paths = (found.keys() | former.keys() | now.keys()) - self.workspace.live.keys()
         folders = {path[:place] for path in paths for place, byte in enumerate(path) if byte == ord("/")}
         differ = sorted(path for path in paths - folders if found.get(path) != now.get(path))
@@ -171,7 +172,7 @@ class Round:
         self._close_databases()
         laptop = self.copies.laptop
         number = self.chance.choice(self.copies.kept_here())
-        before = self._now()
+        before, lay = self._now(), self._on_disk()
         options = RestoreOptions(at=number, yes=True, reindex=False, with_credentials=True)
 
         def bring_back() -> Any:
@@ -181,7 +182,7 @@ class Round:
             step = self.chance.choice(RESTORE_STEPS)
             self._tell("restore killed", number, step, killed_at(bring_back, step))
             recover(laptop.context)
-            now = disk_model.without_links_out(self._now())
+            now = disk_model.without_links_out(self._on_disk())
             states = [disk_model.without_links_out(tree) for tree in (before, self.trees[number])]
             wrong = [disk_model.differences(tree, now, laptop.workspace) for tree in states]
             assert not all(wrong), f"neither the old state nor the restored one: {wrong}"
@@ -189,13 +190,13 @@ class Round:
             return
         bring_back()
         self._tell("restore in place", number)
-        now = disk_model.without_links_out(self._now())
+        now = disk_model.without_links_out(self._on_disk())
         self._is(disk_model.without_links_out(self.trees[number]), now, laptop.workspace, "in place")
         self._note_new(before)
         if self.chance.random() < 0.3 and _files(before) != _files(now):
             undo(laptop.context, laptop.known_agent)
             self._tell("undo")
-            assert self._now() == before, "an undo did not bring back what was there"
+            assert self._on_disk() == lay, "an undo did not bring back what was there"
             self._captured()
 
     def _thin(self) -> None:
@@ -232,10 +233,16 @@ class Round:
     # The model --------------------------------------------------------------------------------------------------
 
     def _now(self) -> Tree:
-        now = disk_model.read_disk(self.copies.laptop.workspace, self.workspace.live, is_never_kept)
-        if not self.trees or "only mtime" in self.kinds:
+        """Return what a sequence of now has to hold."""
+        now = self._on_disk()
+        if not self.trees:
             return now
-        return disk_model.with_former_times(now, self.trees[max(self.trees)])
+        former = self.trees[max(self.trees)]
+        now = disk_model.with_rested_databases(now, former, self.copies.laptop.workspace)
+        return now if "only mtime" in self.kinds else disk_model.with_former_times(now, former)
+
+    def _on_disk(self) -> Tree:
+        return disk_model.read_disk(self.copies.laptop.workspace, self.workspace.live, is_never_kept)
 
     def _note_new(self, before: Tree | None = None) -> None:
         """Remember the workspace as the newest sequence, and as `before` what came between."""
@@ -267,12 +274,13 @@ class Round:
         copies = self.copies
         for number in copies.kept_here():
             self._came_back(number, *copies.restored_here(number), "the vault")
+        wholly = REMOTES if self.thorough else (self.chance.choice(REMOTES),)
         for remote in REMOTES:
             outcome = copies.laptop.push(remote)
             assert outcome.state == "ok", outcome
             numbers = copies.kept_at(remote)
             assert max(numbers) == max(copies.kept_here())
-            for number in numbers:
+            for number in numbers if remote in wholly else numbers[-1:]:
                 self._came_back(number, *copies.restored_from(remote, number), remote)
         if self.chance.random() < 0.3:
             remote = self.chance.choice(REMOTES)

@@ -138,16 +138,17 @@ class RandomWorkspace:
             "fifo": "what is never kept",
         }
         possible = ["file", *(kind for kind, name in wanted.items() if name in self.kinds)]
+        if b"/" in place and "fifo" in possible:
+            possible.remove("fifo")  # a restore leaves the folder in which one lies
         if place in (b"MEMORY.md", b"USER.md"):
             return "note" if "note" in possible else "file"
         if is_never_kept(place):
             return "file"
         if "kind changes" in self.kinds:
             return self.chance.choice([*possible, "folder"])
-        if "shrinking files" not in self.kinds or "large files" not in self.kinds:
-            return self._kind_of.setdefault(place, self.chance.choice(possible))
         kind = self._kind_of.setdefault(place, self.chance.choice(possible))
-        return self.chance.choice(("file", "large")) if kind in ("file", "large") else kind
+        shrinks = kind in ("file", "large") and {"shrinking files", "large files"} <= self.kinds
+        return self.chance.choice(("file", "large")) if shrinks else kind
 
     # Each kind --------------------------------------------------------------------------------------------------
 
