@@ -247,9 +247,14 @@ SETTINGS: dict[str, Setting] = {
             "scan.interval", parse_positive_duration, "1h", "the whole workspace is looked through at least this often"
         ),
         Setting("artifacts.threshold", parse_size, "100KB", "files up to this size travel inside an archive"),
-        Setting("artifacts.max_file", parse_size, "50MB", "larger files are named, not kept"),
+        Setting("artifacts.max_file", parse_size, "50MB", "larger files are not kept; each is named"),
         Setting("artifacts.max_total", parse_size, "2GB", "how much all large files of an agent may take"),
-        Setting("artifacts.interval", parse_duration, "1h", "a large file is captured at most this often"),
+        Setting(
+            "artifacts.interval",
+            parse_duration,
+            "90s",
+            "the service captures a large file at most this often, one over 50 MB proportionally less often",
+        ),
         Setting("artifacts.versions", parse_count, 3, "how many versions of a large file keep their bytes"),
         Setting("memory.granularity", one_of("quarterly", "monthly"), "quarterly", "how memory is divided by time"),
         Setting("transcripts", parse_switch, False, "whether conversations in the runtime's databases are captured"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import clock_trust, lost_agents, room
 from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture import guard, lookalikes
+from lifeboat_daemon.capture import guard, lookalikes, not_captured
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
@@ -124,6 +124,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
     whole: JsonObject = vault.get(LAST_WHOLE) or {}
     captured, alike = _of_caches(context, vault)
     space = room.measure(context, agent, vault)
+    left = not_captured.read(captured)
     return Facts(
         sequence=None if head is None else head.number,
         last_captured_at=captured.get("time") or (None if head is None else head.time),
@@ -132,8 +133,10 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         verified_in=LOCAL if verified else None,
         failed=captured.get(FAILED),
         damaged=vault.get(DAMAGED),
-        pending=int(captured.get("pending", 0)),
-        reasons=tuple(captured.get("reasons", [])),
+        pending=left.count,
+        over_limit=left.over_limit,
+        limit_fix=left.fix,
+        reasons=(*(captured.get("warnings") or ()), *left.named),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,
         is_gone=is_gone,

@@ -18,12 +18,14 @@ from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 
 
-def sync(context: Context, agent: Agent, *, full: bool = False, care: bool = True) -> JsonObject:
+def sync(
+    context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
+) -> JsonObject:
     """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
-    `full` reads every file, whatever its stat says. Raises what `capture` raises.
+    `full` and `paced` are those of `capture`. Raises what `capture` raises.
     """
-    report = capture(context, agent, full=full)
+    report = capture(context, agent, full=full, paced=paced)
     if care:
         report.warnings += looked_after(context, agent)
     return report_document(agent, report)

@@ -13,7 +13,7 @@ import random
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
 from lifeboat_daemon import verification_rows
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import sqlite_files
+from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.locks import agent_lock
@@ -57,7 +57,8 @@ class Drill:
     """What a drill found. `files` were written and compared; `compared_live` of them also with the workspace, where
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
     described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
-    `damaged` names databases that SQLite finds damaged, and that are the same in the workspace."""
+    `damaged` names databases that SQLite finds damaged, and that are the same in the workspace; `not_captured` says
+    what is not in the sequence, where it is the newest, and `over_limit` how many of these files wait for the user."""
 
     agent: str
     sequence: int
@@ -69,6 +70,8 @@ class Drill:
     whole: bool = False
     rows: int = 0
     damaged: list[str] = field(default_factory=list)
+    not_captured: list[str] = field(default_factory=list)
+    over_limit: int = 0
 
     @property
     def ok(self) -> bool:
@@ -173,7 +176,11 @@ def drill(
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
         result = try_out(context, agent, vault.state(chosen), _sentences(kept), tell, whole=whole)
         _remember(vault, result, context.now())
-    return result
+        head = vault.head()
+    if head is None or head.number != chosen:
+        return result
+    left = not_captured.of_agent(context, agent)
+    return replace(result, not_captured=list(left.named), over_limit=left.over_limit)
 
 
 def _remember(vault: Vault, result: Drill, now: str) -> None:

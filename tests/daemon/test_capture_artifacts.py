@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents
+from lifeboat_daemon import agents, status, verification
+from lifeboat_daemon.capture.large import Limits
+from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_endpoint.vault import Draft, Vault
 from support.daemon.protected import Protected
 
@@ -38,7 +42,7 @@ def test_a_file_over_the_limit_is_named_and_the_rest_is_kept(ada: Protected) -> 
     ada.write("large.bin", b"\0" * 200_000)
     ada.write("small.csv", "a,b\n")
     report = ada.capture()
-    assert report.left_out == {"artifacts/large.bin": "larger than artifacts.max_file"}
+    assert report.left_out == {"artifacts/large.bin": "200.0 KB, larger than artifacts.max_file"}
     assert "small.csv" in ada.kept() and "large.bin" not in ada.kept()
 
 
@@ -69,15 +73,58 @@ def test_large_files_wait_for_the_commit_outside_of_the_memory(ada: Protected, m
     assert ada.kept() == ada.tree()
 
 
-def test_a_large_file_is_captured_at_most_hourly(ada: Protected) -> None:
+def test_a_large_file_that_changes_again_is_captured_within_two_minutes(ada: Protected) -> None:
     ada.write("large.bin", b"1" * 200_000)
     ada.capture()
     ada.write("large.bin", b"2" * 200_000)
-    report = ada.capture()
+    report = ada.capture(paced=True)
     assert not report.changed and "artifacts/large.bin" in report.left_out
-    ada.clock.advance(hours=1)
-    assert ada.capture().changed
+    assert report.due_in == 30.0
+    assert stands(ada).reasons[1].startswith("large.bin changed and is captured later: its version of ")
+    assert not stands(ada).over_limit
+    ada.clock.advance(seconds=report.due_in)
+    assert ada.capture(paced=True).changed
     assert ada.kept() == ada.tree()
+
+
+def test_a_capture_that_the_user_asks_for_leaves_no_large_file_for_later(ada: Protected) -> None:
+    for content in (b"1", b"2"):
+        ada.write("large.bin", content * 200_000)
+        assert ada.capture().pending == 0
+    assert ada.kept() == ada.tree()
+
+
+def test_a_file_that_takes_longer_to_read_is_captured_less_often() -> None:
+    limits = Limits(100_000, 1 << 40, 1 << 40, timedelta(seconds=90))
+    assert limits.wait_for(50 << 20) == timedelta(seconds=90)
+    assert limits.wait_for(500 << 20) == timedelta(seconds=900)
+
+
+def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) -> None:
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "150KB")
+    ada.write("large.bin", b"1" * 200_000)
+    ada.capture()
+    found = stands(ada)
+    assert (found.state, found.pending, found.over_limit) == ("waiting", 1, 1)
+    named = "large.bin is not captured: 200.0 KB, larger than artifacts.max_file"
+    assert named in found.reasons
+    assert found.fix == "lifeboat config set artifacts.max_file 1MB --agent ada"
+    assert status.status(ada.context).needs_the_user
+    drill = verification.drill(ada.context, ada.agent)
+    assert (drill.not_captured, drill.over_limit) == ([named], 1)
+    shutil.rmtree(ada.workspace)
+    ada.capture()
+    report = restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    assert f"not in this sequence: {named}" in report.warnings
+    ada.write("large.bin", b"1" * 200_000)
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
+    ada.capture()
+    assert (stands(ada).pending, stands(ada).over_limit) == (0, 0)
+    assert verification.drill(ada.context, ada.agent).not_captured == []
+
+
+def stands(ada: Protected) -> status.AgentStatus:
+    return status.of_agent(ada.context, ada.agent, ada.context.keys().status())
 
 
 def test_a_memory_and_the_artifact_it_names_know_each_other(ada: Protected) -> None:

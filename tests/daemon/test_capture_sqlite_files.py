@@ -181,3 +181,12 @@ def test_a_locked_database_without_a_journal_waits_until_it_was_left_alone(datab
         os.utime(database, (0, 0))
         found = sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
     assert found.data == database.read_bytes()
+
+
+def test_what_stands_where_a_log_would_and_is_no_file_is_no_log(tmp_path: Path) -> None:
+    (tmp_path / "a-wal").mkdir()
+    os.mkfifo(tmp_path / "b-wal")
+    (tmp_path / "c-wal").symlink_to("c-wal")
+    (tmp_path / "file").touch()
+    found = [sqlite_files.has_log(SystemFiles(), tmp_path / name) for name in ("a", "b", "c", "file/in.md")]
+    assert found == [False] * 4

@@ -247,7 +247,7 @@ def test_sync_says_each_step(isolated_home: Path, tmp_path: Path) -> None:
     run("agents", "add", workspace, "--name", "ada")
     run("config", "set", "vault.max_size", "1KB")
     (workspace / LARGE).write_bytes(os.urandom(300_000))
-    (one,) = run("sync")["agents"]
+    (one,) = run("sync", expect=1)["agents"]
     assert "large files are not taken" in one["warnings"][0] and "artifacts/chart.bin" in one["left_out"]
     assert run("status")["agents"][0]["state"] == "waiting"
 

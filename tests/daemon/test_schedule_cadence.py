@@ -13,8 +13,10 @@ from lifeboat_daemon import agents, config
 from lifeboat_daemon.schedule.cadence import (
     AFTER_INTERACTION,
     AFTER_SESSION,
+    LATE,
     MANUAL,
     REQUEST,
+    SCAN,
     SCHEDULED,
     Due,
     Pacer,
@@ -40,6 +42,19 @@ def capture(of: Pacer, at: float, *, took: float = 0.0, complete: bool = True) -
     of.began(at)
     of.ended(at + took, complete=complete)
     return at + took
+
+
+@pytest.mark.parametrize("cadence", EVERY_CADENCE)
+def test_a_large_file_that_was_left_for_later_is_captured_when_its_turn_comes(cadence: str) -> None:
+    made = pacer(cadence)
+    made.began(100)
+    made.ended(100, complete=True, due_in=30.0)
+    due = made.due(100)
+    if cadence in (AFTER_INTERACTION, AFTER_SESSION):
+        assert due == Due(130.0, LATE)
+        assert capture(made, 130) and made.due(130) == Due(3730.0, SCAN)
+    else:
+        assert due is None or due.reason == SCAN
 
 
 def test_the_settings_of_an_agent_come_before_those_of_all(ada: Protected) -> None:

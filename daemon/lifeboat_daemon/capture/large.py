@@ -5,21 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import NamedTuple
 
 from lifeboat_alf import layout, times
 from lifeboat_daemon.capture.scan import Found
 from lifeboat_daemon.room import Room
-from lifeboat_daemon.words import time_text
+from lifeboat_daemon.words import argument, size_text, time_text
+
+PACED_SIZE = 50 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file."""
+    """What is kept of artifacts: sizes in bytes, `interval` between two captures of a large file that nobody asks for:
+    of one over 50 MB it is longer, so that reading it always takes the same share of a processor."""
 
     threshold: int
     max_file: int
     max_total: int
     interval: timedelta
+
+
+    def wait_for(self, size: int) -> timedelta:
+        """How long a file of so many bytes is left alone after a capture."""
+        return self.interval * max(1.0, size / PACED_SIZE)
+
+
+class Refusal(NamedTuple):
+    """Why a large file is not taken now. `wait` says in how many seconds it may be, None for a limit; `fix` is the
+    setting that helps, with its value."""
+
+    why: str
+    wait: float | None = None
+    fix: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +50,13 @@ class Large:
 
 @dataclass(slots=True)
 class LargeFiles:
-    """Those of one capture. `before` has size and time of the last capture by archive path; `measure` looks how much
+    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path; `measure` looks how much
     room the vault has; `new` is what is captured now, `no_room` why something was not for want of it."""
 
     limits: Limits
     before: Mapping[str, tuple[int, str]]
     now: str
+    agent: str
     measure: Callable[[], Room]
     new: dict[str, Large] = field(default_factory=dict)
     no_room: str | None = None
@@ -53,24 +72,41 @@ class LargeFiles:
     def take(self, path: str, size: int) -> None:
         self.new[path] = Large(size, self.now)
 
-    def reason_against(self, found: Found, *, anyhow: bool) -> str | None:
+    def reason_against(self, found: Found, *, anyhow: bool) -> Refusal | None:
         """Why a large file is not taken now; None when it is. `anyhow`: however short ago it was captured."""
-        if found.key.size > self.limits.max_file:
-            return "larger than artifacts.max_file"
+        size, limits = found.key.size, self.limits
+        if size > limits.max_file:
+            raised = f"artifacts.max_file {_raised(size)}"
+            return Refusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
         shortage = self._shortage(found.key.size)
         if shortage is not None:
             self.no_room = shortage
-            return f"{shortage}; large files are not taken until there is room"
+            return Refusal(f"{shortage}; large files are not taken until there is room")
         taken = {path: size for path, (size, _) in self.before.items()}
         taken |= {path: one.size for path, one in self.new.items()}
-        if sum(size for path, size in taken.items() if path != found.path) + found.key.size > self.limits.max_total:
-            return "all large files together are larger than artifacts.max_total"
+        total = sum(size for path, size in taken.items() if path != found.path) + size
+        if total > limits.max_total:
+            raised = f"artifacts.max_total {_raised(total)}"
+            return Refusal("all large files together are larger than artifacts.max_total", fix=raised)
         last = None if anyhow else self.captured_at(found.path)
-        if last is not None and times.parse(self.now) - times.parse(last) < self.limits.interval:
-            return f"its version of {time_text(last)} is; a large file is captured again after artifacts.interval"
-        return None
+        if last is None:
+            return None
+        wait = limits.wait_for(size) - (times.parse(self.now) - times.parse(last))
+        if wait <= timedelta(0):
+            return None
+        why = f"its version of {time_text(last)} is; a large file is captured again after artifacts.interval"
+        return Refusal(why, wait.total_seconds())
+
+    def fix_of(self, refusal: Refusal) -> str | None:
+        """The command that makes room for a file, None where there is none."""
+        return None if refusal.fix is None else f"lifeboat config set {refusal.fix} --agent {argument(self.agent)}"
 
     def _shortage(self, size: int) -> str | None:
         """Looked up once, and only for a large file: notes and credentials are always taken."""
         self._room = self._room or self.measure()
         return self._room.shortage(size + sum(one.size for one in self.new.values()))
+
+
+def _raised(size: int) -> str:
+    """A limit for so many bytes, with room to grow by half."""
+    return f"{-(-size * 3 // (2 << 20))}MB"

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_daemon.words import count_text, path_text
+
 JsonObject = dict[str, Any]
 
 CAPTURE = "capture"
@@ -17,9 +19,12 @@ LAST_CAPTURE = "last_capture"
 FAILED = "failed"
 """In that fact: why it came to nothing, None when it did not."""
 
+PENDING, NAMED, OVER_LIMIT, FIX = "pending", "not_captured", "over_limit", "limit_fix"
+"""In that fact: what is not in the newest sequence (see `not_captured`)."""
+
 MOST_REASONS = 20
 UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
-REASONS = (UNREAD, UNSTABLE, WAITING)
+LATE, KEPT_OUT = "changed and is captured later", "is not captured"
 """Why the present version of a file is not kept, for people."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
@@ -34,7 +39,8 @@ class CaptureReport:
     created, updated and deleted memories; `raw` files put, patched and removed; `delta_bytes` what the vault grew by.
     The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
-    `no_room` says why large files are not taken now; `kept_out` counts places in live files where lies what was
+    Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
+    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out` counts places in live files where lies what was
     purged, and what is left out of every capture.
     """
 
@@ -49,6 +55,10 @@ class CaptureReport:
     unstable: dict[str, str] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    over_limit: dict[str, str] = field(default_factory=dict)
+    due_in: float | None = None
+    limit_fix: str | None = None
     skipped: dict[str, str] = field(default_factory=dict)
     looks_like_secret: dict[str, str] = field(default_factory=dict)
     held: JsonObject | None = None
@@ -64,13 +74,34 @@ class CaptureReport:
     @property
     def pending(self) -> int:
         """How many files are not kept in their present version."""
-        return self.unread_files + len(self.unread) + len(self.unstable) + len(self.waiting)
+        named = (self.unread, self.unstable, self.waiting, self.late, self.over_limit)
+        return self.unread_files + sum(map(len, named))
 
-    def reasons(self) -> list[str]:
-        """Why something is not kept, for people."""
-        named = ((UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting))
-        found = [f"{path} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
-        return [*self.warnings, *found[:MOST_REASONS]]
+    def not_captured(self) -> list[str]:
+        """Which files are not kept in their present version and why, for people; not all where they are many."""
+        named = (
+            *((UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting)),
+            *((KEPT_OUT, self.over_limit), (LATE, self.late)),
+        )
+        found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
+        more = [f"and {len(found) - MOST_REASONS} more files"] if len(found) > MOST_REASONS else []
+        return [*found[:MOST_REASONS], *more, *self._capped()]
+
+    def _capped(self) -> list[str]:
+        """One sentence for the files of folders of which only so much is kept."""
+        named = self.late.keys() | self.over_limit.keys() | self.skipped.keys()
+        count = len(self.left_out.keys() - named)
+        return [f"{count_text(count, 'file')} in folders with a limit not kept as they are now"] if count else []
+
+    def leave_out(self, path: str, why: str, *, wait: float | None = None, fix: str | None = None) -> None:
+        """Note a file over a limit; with `wait` one that may be captured after so many seconds."""
+        self.left_out[path] = why
+        if wait is None:
+            self.over_limit[path] = why
+            self.limit_fix = self.limit_fix or fix
+        else:
+            self.late[path] = why
+            self.due_in = wait if self.due_in is None else min(self.due_in, wait)
 
     @property
     def complete(self) -> bool:
@@ -92,6 +123,8 @@ class CaptureReport:
             "unstable": self.unstable,
             "waiting": self.waiting,
             "left_out": self.left_out,
+            "over_limit": sorted(self.over_limit),
+            "due_in": self.due_in,
             "looks_like_secret": self.looks_like_secret,
             "held": self.held,
             "sealed": self.sealed,

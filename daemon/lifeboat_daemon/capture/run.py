@@ -19,7 +19,19 @@ from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, scan
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
-from lifeboat_daemon.capture.report import CAPTURE, CAPTURED, FAILED, LAST_CAPTURE, UNCHANGED, CaptureReport
+from lifeboat_daemon.capture.report import (
+    CAPTURE,
+    CAPTURED,
+    FAILED,
+    FIX,
+    LAST_CAPTURE,
+    NAMED,
+    OVER_LIMIT,
+    PENDING,
+    ROOT_MISSING,
+    UNCHANGED,
+    CaptureReport,
+)
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
@@ -34,17 +46,20 @@ from lifeboat_endpoint.vault import SequenceRow, Vault
 JsonObject = dict[str, Any]
 
 
-def capture(context: Context, agent: Agent, *, kind: str = CAPTURE, full: bool = False) -> CaptureReport:
+def capture(
+    context: Context, agent: Agent, *, kind: str = CAPTURE, full: bool = False, paced: bool = False
+) -> CaptureReport:
     """Capture what changed in an agent's workspace; nothing in the workspace is written.
 
     `kind` is the kind of the sequence (capture, restore, adopt); `full` reads every file whatever its stat says.
+    `paced` leaves large files for later that were captured a short time ago (`artifacts.interval`).
     Raises Busy, SystemRefused, DiskFull, and what the vault, the keys and the adapter raise; what cannot be read is in
     the report.
     """
     with system_errors(), agent_lock(context, agent.id, "capture"), context.vault(agent.id) as vault:
         try:
             _complete_keys(context)
-            return _with_any_caches(context, agent, vault, kind, full=full)
+            return _with_any_caches(context, agent, vault, kind, full=full, paced=paced)
         except (LifeboatError, OSError, sqlite3.Error) as error:
             _note_failure(context, agent, vault, error)
             raise
@@ -56,17 +71,19 @@ def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception
         db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: str(error)})
 
 
-def _with_any_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
+def _with_any_caches(
+    context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool
+) -> CaptureReport:
     """With the caches as they are, or anew when they are damaged."""
     try:
         with contextlib.suppress(RedactedMeanwhile):
-            return _with_caches(context, agent, vault, kind, full=full)
-        return _with_caches(context, agent, vault, kind, full=True)
+            return _with_caches(context, agent, vault, kind, full=full, paced=paced)
+        return _with_caches(context, agent, vault, kind, full=True, paced=paced)
     except sqlite3.DatabaseError as error:
         if isinstance(of_system(error), Busy | DiskFull):
             raise
         throw_away(context.home.state_file(agent.id))
-        return _with_caches(context, agent, vault, kind, full=full)
+        return _with_caches(context, agent, vault, kind, full=full, paced=paced)
 
 
 def _complete_keys(context: Context) -> None:
@@ -79,10 +96,10 @@ def _complete_keys(context: Context) -> None:
         keys.ensure()
 
 
-def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool) -> CaptureReport:
+def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, full: bool, paced: bool) -> CaptureReport:
     """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
     with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
-        report = _run(Session.begin(context, agent, vault, db, kind), full=full)
+        report = _run(Session.begin(context, agent, vault, db, kind, paced=paced), full=full)
         search.catch_up(db, vault)
         return report
 
@@ -237,9 +254,10 @@ def _memory_ids(session: Session, number: int) -> set[str]:
 def _note(session: Session, row: SequenceRow | None) -> None:
     """What `status` shows of the last capture; written only when it says something new."""
     report = session.report
+    known = session.db.get(LAST_CAPTURE) or {}
     said: JsonObject = {
-        "pending": report.pending,
-        "reasons": report.reasons(),
+        **_not_captured(report, known),
+        "warnings": report.warnings,
         "outcome": report.outcome,
         "no_room": report.no_room,
         "kept_out": report.kept_out,
@@ -247,9 +265,21 @@ def _note(session: Session, row: SequenceRow | None) -> None:
     }
     if report.outcome == CAPTURED:
         said["outcome"] = UNCHANGED
-    known = session.db.get(LAST_CAPTURE) or {}
     if row is not None or said != {name: known.get(name) for name in said}:
         session.db.put(LAST_CAPTURE, {**said, "time": session.context.now()})
+
+
+def _not_captured(report: CaptureReport, known: JsonObject) -> JsonObject:
+    """What `not_captured.read` reads. While the workspace is missing, what the last look at it found stays known: after
+    a loss it says what no restore brings back."""
+    if report.outcome == ROOT_MISSING:
+        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX) if name in known}
+    return {
+        PENDING: report.pending,
+        NAMED: report.not_captured(),
+        OVER_LIMIT: len(report.over_limit),
+        FIX: report.limit_fix,
+    }
 
 
 def _write(session: Session, seen: Look, work: Work, facts: JsonObject) -> None:

@@ -21,7 +21,8 @@ from lifeboat_endpoint.vault import SequenceRow, Vault
 @dataclass(frozen=True, slots=True)
 class Session:
     """One capture of one agent. `head` and `state` are None before the first sequence; `now` never goes back.
-    `keep_out` knows lines that were purged; `purges` counts those that were known when the head was looked at."""
+    `keep_out` knows lines that were purged; `purges` counts those that were known when the head was looked at.
+    `paced`: nobody asked for this capture, so large files have their turn."""
 
     context: Context
     agent: Agent
@@ -36,9 +37,12 @@ class Session:
     now: str
     keep_out: KeepOut
     purges: int
+    paced: bool = False
 
     @classmethod
-    def begin(cls, context: Context, agent: Agent, vault: Vault, db: StateDb, kind: str) -> Session:
+    def begin(
+        cls, context: Context, agent: Agent, vault: Vault, db: StateDb, kind: str, *, paced: bool = False
+    ) -> Session:
         """Look at the head, and bring the look-ups in `db` up to it."""
         purges, keep_out = len(vault.redactions), KeepOut.of(context, vault)
         head = vault.head()
@@ -47,7 +51,9 @@ class Session:
         now = max(context.now(), "" if head is None else head.time)
         search.catch_up(db, vault)
         overlay, config = Overlay(state), context.config()
-        return cls(context, agent, vault, db, kind, head, state, overlay, config, report, now, keep_out, purges)
+        return cls(
+            context, agent, vault, db, kind, head, state, overlay, config, report, now, keep_out, purges, paced
+        )
 
     def setting(self, name: str) -> Any:
         return self.config.get(name, self.agent.settings).value

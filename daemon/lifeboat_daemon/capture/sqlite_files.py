@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.seams.files import FileOperations, StrPath
+from lifeboat_alf.seams.files import FileOperations, NotRegular, StrPath
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
 from lifeboat_daemon.seen import StatKey
 
@@ -235,8 +235,12 @@ def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
     size = _WAL_HEADER if end == WAL else _JOURNAL_HEADER
     try:
         head = _first_bytes(files, f"{os.fspath(path)}{end}", size)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # a link: SQLite makes no such log
+            return None
+        raise
     if end == WAL:
         return LogMark(end, head) if len(head) == size else None
     # How many records a journal has (bytes 8 to 12) changes while it is written.
@@ -261,6 +265,6 @@ def _stat_with_log(files: FileOperations, path: StrPath) -> StatKey:
 
 
 def _stat_of_log(files: FileOperations, path: StrPath) -> os.stat_result | None:
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         return files.lstat(f"{os.fspath(path)}{WAL}")
     return None

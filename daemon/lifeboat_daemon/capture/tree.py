@@ -58,6 +58,7 @@ class Tree:
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
     runtime: str
+    paced: bool = False
     withheld: frozenset[str] = frozenset()
     keep_out: KeepOut = field(default_factory=KeepOut)
     changed: set[str] = field(default_factory=set)
@@ -194,7 +195,8 @@ class Tree:
 
     def _is_too_soon(self, found: Found) -> bool:
         captured_at = self.large.captured_at(found.path)
-        reason = None if self._everything else self._caps.too_soon(found, captured_at, self.now)
+        is_paced = self.paced and not self._everything
+        reason = self._caps.too_soon(found, captured_at, self.now) if is_paced else None
         if reason is not None:
             self.report.left_out[found.path] = reason
         return reason is not None
@@ -208,7 +210,7 @@ class Tree:
             content = self._content(found, most)
             return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
-            self.report.left_out[found.path] = f"larger than {limit >> 20} MB"
+            self.report.leave_out(found.path, f"larger than {limit >> 20} MB")
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
@@ -232,10 +234,10 @@ class Tree:
             return None
 
     def _may_take(self, found: Found) -> bool:
-        reason = self.large.reason_against(found, anyhow=self._everything)
+        refusal = self.large.reason_against(found, anyhow=self._everything or not self.paced)
         self.report.no_room = self.large.no_room
-        if reason is not None:
-            self.report.left_out[found.path] = reason
+        if refusal is not None:
+            self.report.leave_out(found.path, refusal.why, wait=refusal.wait, fix=self.large.fix_of(refusal))
             return False
         self.large.take(found.path, found.key.size)
         return True

@@ -73,6 +73,7 @@ class Work:
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
+            paced=session.paced,
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
             runtime=seen.adapter.runtime,
@@ -86,7 +87,7 @@ class Work:
         )
         limits = Limits(threshold, max_file, max_total, timedelta(seconds=interval))
         measure = partial(room.measured, session.context, session.vault, session.setting)
-        return LargeFiles(limits, session.db.large(), session.now, measure)
+        return LargeFiles(limits, session.db.large(), session.now, session.agent.name, measure)
 
     # Files ------------------------------------------------------------------------------------------------------
 

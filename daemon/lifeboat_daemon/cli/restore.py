@@ -230,7 +230,8 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 @click.option("--remote", type=REMOTE, help="Restore the newest state of this remote, from its files alone.")
 @examining_command
 def verify(session: Session, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
-    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away."""
+    """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
+    the copy does not hold, or when a limit keeps files of the agent out of it."""
     from lifeboat_daemon import verification
     from lifeboat_daemon.restore.opening import number_at
 
@@ -250,13 +251,18 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
     def text() -> None:
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
+        for damage in report["damaged"]:
+            session.output.warn(f"{damage}; the copy is as the workspace has it")
+        for reason in report["not_captured"]:
+            session.output.warn(f"not in this sequence: {reason}")
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
+        verdict += f"; {count_text(report['over_limit'], 'file')} of the agent not in it" if report["over_limit"] else ""
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
 
     session.output.document(report, text)
-    return 1 if report["mismatches"] else 0
+    return 1 if report["mismatches"] or report["over_limit"] else 0
 
 
 def _verify_remote(session: Session, found: Agent, remote: str) -> int:

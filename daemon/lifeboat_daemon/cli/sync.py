@@ -40,7 +40,8 @@ _LISTS = {
 def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
     """Capture what changed, of every agent or of those named, and send it to every second copy, by the service where
     one runs; then let go what retention lets go, and the history of agents that were removed a month ago. It ends with
-    1 when an agent was not captured, or when a second copy that is not optional did not get it."""
+    1 when an agent was not captured, when a limit keeps files of it out, or when a second copy that is not optional did
+    not get it."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
@@ -63,7 +64,7 @@ def _tell_of_erased(session: Session) -> None:
 
 
 def _has_failed(document: dict[str, Any]) -> bool:
-    return document["state"] == "error" or any(map(second_copies.has_failed, document["remotes"]))
+    return document["state"] == "error" or bool(document["over_limit"]) or any(map(second_copies.has_failed, document["remotes"]))
 
 
 def _rests(session: Session, agent: Agent) -> bool:

@@ -18,6 +18,7 @@ from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import not_captured
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.restore import contents as contents_module
@@ -218,7 +219,7 @@ def plan(
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=[*_warnings(items, contents), *home.warnings, *_said(stored.writes, running)],
+        warnings=[*_warnings(items, contents), *_never_captured(context, agent, state), *home.warnings, *_said(stored.writes, running)],
         databases=stored.writes,
         server=stored.server,
         running=running,
@@ -432,6 +433,20 @@ def missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
     """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
     identity = state_documents.of(state, layout.IDENTITY)
     return adapter.missing_on_host(identity) if identity else []
+
+
+def _never_captured(context: Context, agent: Agent | None, state: State) -> list[str]:
+    """What the last capture left out, where its state is restored: it comes back from nowhere."""
+    if agent is None:
+        return []
+    try:
+        with context.vault(agent.id) as vault:
+            head = vault.head()
+    except VaultMissing:
+        return []
+    if head is None or head.number != state.sequence.number:
+        return []
+    return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
 
 
 def _warnings(items: list[Item], contents: Contents) -> list[str]:

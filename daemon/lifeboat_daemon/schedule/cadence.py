@@ -8,7 +8,8 @@ All times are seconds of one clock that never goes back and counts sleep (`Clock
     manual              when somebody asks
 
 In every cadence but `manual` the workspace is also looked through when something else asks for it (the start, the end
-of sleep, lost events), after every `scan_interval`, and again after a capture that was not complete.
+of sleep, lost events), after every `scan_interval`, and again after a capture that was not complete. One that left a
+large file for later is followed by another as soon as that file may be captured, except in the cadence `scheduled`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.config import Config
 
 AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL = "after_interaction", "after_session", "scheduled", "manual"
-REQUEST, CHANGE, SESSION, RETRY, SCAN = "request", "change", "session", "retry", "scan"
+REQUEST, CHANGE, SESSION, RETRY, SCAN, LATE = "request", "change", "session", "retry", "scan", "late"
 """Why a capture is due. Whoever calls `wants_scan` gives reasons of its own; a `request` is obeyed in every cadence."""
 
 _FIRST_RETRY, _LAST_QUICK_RETRY = 1.0, 60.0
@@ -89,6 +90,8 @@ class Pacer:
         self._began = -inf
         self._ended = -inf
         self._failures = 0
+        self._late: float | None = None
+        """When a large file may be captured that the last capture left for later."""
         self._looked = inf
         """When the workspace was last looked through; infinity: nobody has yet, so no interval runs."""
 
@@ -110,14 +113,15 @@ class Pacer:
         """A capture begins: it takes what was seen until now."""
         self._running += 1
         self._began = now
-        self._changes = self._request = self._scan = None
+        self._changes = self._request = self._scan = self._late = None
 
-    def ended(self, now: float, *, complete: bool) -> None:
-        """A capture ended. One that is not complete (a file changed while it was read, somebody else had the lock, it
+    def ended(self, now: float, *, complete: bool, due_in: float | None = None) -> None:
+        """A capture ended. `due_in`: it left a large file that may be captured after so many seconds. One that is not complete (a file changed while it was read, somebody else had the lock, it
         failed) is made again, sooner at first and ever more seldom."""
         self._running = max(0, self._running - 1)
         self._ended = self._looked = now
         self._failures = 0 if complete else self._failures + 1
+        self._late = None if due_in is None else now + due_in
 
     def due(self, now: float) -> Due | None:
         """When to begin next, and why; None while a capture runs or when there is nothing to wait for."""
@@ -133,6 +137,8 @@ class Pacer:
             found.append(Due(max(self._scan.at, self._rested(), self._held_back()), self._scan.reason))
         if self._changes is not None:
             found += self._after_changes(self._changes)
+        if self._late is not None and self.timing.cadence != SCHEDULED:
+            found.append(Due(max(self._late, self._rested(), self._held_back()), LATE))
         if self._failures:
             found.append(Due(max(self._ended + self._retry_after(), self._rested()), RETRY))
         elif self._looked < inf:

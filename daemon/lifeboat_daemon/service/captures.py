@@ -116,18 +116,18 @@ class Captures:
 
     async def _capture(self, charge: Charge, reason: str, *, full: bool) -> JsonObject:
         """A capture of which the pacer knows that it begins; however it ends, the pacer learns that too."""
-        complete = False
+        complete, due_in = False, None
         try:
             with self._standings.at_work(charge, "capture"):
-                wanted = {"reason": reason, "full": full}
+                wanted = {"reason": reason, "full": full, "asked": reason == REQUEST}
                 future = self._parts.queue.put("capture", charge.id, wanted, long=charge.is_new)
                 document = self._ended(charge, await asyncio.shield(future), reason)
-                complete = not document["unstable"]
+                complete, due_in = not document["unstable"], document["due_in"]
                 return document
         except Exception as error:
             return self._failed(charge, self._parts.known(error))
         finally:
-            charge.pacer.ended(self._parts.seconds(), complete=complete)
+            charge.pacer.ended(self._parts.seconds(), complete=complete, due_in=due_in)
             self.arrange(charge)
 
     def _failed(self, charge: Charge, error: LifeboatError) -> JsonObject:

@@ -211,7 +211,8 @@ class World:
         if outcome == FAILED:
             return Failure(job.number, failures.document(DiskFull("no space left")))
         if outcome == NONSENSE:
-            return Result(job.number, {"capture": {"changed": False, "unstable": False}, "facts": {"sequence": "x"}})
+            found = {"changed": False, "unstable": False, "due_in": None}
+            return Result(job.number, {"capture": found, "facts": {"sequence": "x"}})
         return Result(job.number, self._answer(job, place, seen, unstable=outcome == UNSTABLE))
 
     def _answer(self, job: Job, place: Place, seen: int, *, unstable: bool) -> Json:
@@ -220,7 +221,7 @@ class World:
             if not unstable:
                 place.kept = seen
             place.captures += 1
-            found = {"changed": changed, "sequence": place.kept, "unstable": unstable}
+            found = {"changed": changed, "sequence": place.kept, "unstable": unstable, "due_in": None}
             return {"capture": found, **self._standing(place, job.agent)}
         if job.operation == "verify":
             place.verified_at = self.now()

@@ -1,8 +1,8 @@
 """Capture an agent, and look after its history.
 
-    {full?: bool, reason?: str} -> {"capture": one agent of `sync --json`, "facts": ..., "watch": ...}
+    {full?: bool, asked?: bool, reason?: str} -> {"capture": one agent of `sync --json`, "facts": ..., "watch": ...}
 
-`full` reads every file, whatever its stat says. Needs no key of the user's: a keyring that is locked, or asks for ever,
+`full` reads every file, whatever its stat says; `asked`: the user waits for it, so that no large file is left for later. Needs no key of the user's: a keyring that is locked, or asks for ever,
 stops no capture.
 """
 
@@ -39,7 +39,8 @@ def run(work: Work) -> JsonObject:
     """See the module. Raises Busy, and whatever else keeps an agent from being captured."""
     context, agent = work.context, work.needed_agent()
     work.tell("capturing")
-    document = syncing.sync(context, agent, full=bool(work.parameters.get("full")), care=_is_care_due(agent.id))
+    full, asked = (bool(work.parameters.get(name)) for name in ("full", "asked"))
+    document = syncing.sync(context, agent, full=full, paced=not asked, care=_is_care_due(agent.id))
     _sweep_if_due(context)
     return {"capture": document, **facts(context, agent)}
 

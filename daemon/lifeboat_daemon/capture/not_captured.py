@@ -1,0 +1,49 @@
+"""What of a workspace is not in the newest sequence, as the last capture found it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, OVER_LIMIT, PENDING
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.state_db import StateDb
+
+
+@dataclass(frozen=True, slots=True)
+class NotCaptured:
+    """Files whose present version is in no sequence. `named` has a sentence for each of the first ones, `count` says
+    how many there are. `over_limit` of them stay out until the user raises a limit, which the command `fix` does; None
+    where no command would."""
+
+    named: tuple[str, ...] = ()
+    count: int = 0
+    over_limit: int = 0
+    fix: str | None = None
+
+
+def read(captured: Mapping[str, Any]) -> NotCaptured:
+    """From the fact of `state.db` that says how the last capture went; nothing before the first."""
+    return NotCaptured(
+        tuple(captured.get(NAMED) or ()),
+        int(captured.get(PENDING) or 0),
+        int(captured.get(OVER_LIMIT) or 0),
+        captured.get(FIX),
+    )
+
+
+def of_agent(context: Context, agent: Agent) -> NotCaptured:
+    """What the last capture of an agent left out; nothing where no capture is known, or its caches do not open."""
+    path = context.home.state_file(agent.id)
+    if not path.exists():
+        return NotCaptured()
+    try:
+        with system_errors(), context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
+            return read(db.get(LAST_CAPTURE) or {})
+    except (LifeboatError, sqlite3.Error, OSError):
+        return NotCaptured()
