@@ -114,7 +114,7 @@ class Round:
         laptop = self.copies.laptop
         report = laptop.capture()
         self._tell("capture", report.outcome, report.sequence)
-        assert report.complete, report.reasons()
+        assert report.complete, report.not_captured()
         left_out = {path: why for path, why in report.left_out.items() if why != "not a regular file"}
         assert not left_out, left_out
         if report.held is not None:
@@ -137,7 +137,7 @@ class Round:
         finally:
             laptop.files = SystemFiles()
         new = [number for number in self.copies.kept_here() if number not in kept]
-        self._tell("capture with a fault", report.outcome, new, report.reasons())
+        self._tell("capture with a fault", report.outcome, new, report.not_captured())
         if report.held is not None:
             agents.accept(laptop.context, laptop.known_agent)
         for number in new:
