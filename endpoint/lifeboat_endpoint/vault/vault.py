@@ -27,10 +27,11 @@ from lifeboat_endpoint.vault.commit import Commit, Origin, Sign
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
 from lifeboat_endpoint.vault.purging import VaultPurging
-from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, text_of
+from lifeboat_endpoint.vault.reading import DAMAGE, LAST_VERIFIED, Moment, text_of
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import SequenceRow, sequence_row
 from lifeboat_endpoint.vault.thinning import ThinReport, thin
+from lifeboat_endpoint.vault.verification import Verification
 from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
@@ -262,6 +263,16 @@ class Vault(VaultPurging):
             return {"sequence": number, "time": now, "verified": runs.added((before or {}).get("verified", ()), number)}
 
         self.change(LAST_VERIFIED, marked, kind="verified")
+
+    def note_damage(self, found: Verification) -> None:
+        """Remember what a verification of everything found, until `check_damage` finds that it was sent again."""
+        self.set(DAMAGE, found.damaged or None, kind="damage")
+
+    def check_damage(self) -> list[int]:
+        """Read again what was noted as damaged, forget what is as it was, and return the rest."""
+        left = self.are_damaged(self.damage())
+        self.set(DAMAGE, left or None, kind="damage")
+        return left
 
     # Authority --------------------------------------------------------------------------------------------------
 

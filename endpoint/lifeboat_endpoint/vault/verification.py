@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_alf import merkle
@@ -24,6 +24,9 @@ from lifeboat_endpoint.vault.rows import SequenceRow, json_of
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
+
+BODY, OBJECT = "body", "object"
+"""The kind of a finding about bytes, and the first word of its subject; the second is the number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,12 @@ class Verification:
     def ok(self) -> bool:
         return not self.findings
 
+    @property
+    def damaged(self) -> list[int]:
+        """The objects whose bytes are not what they were."""
+        bodies = (found.subject.split() for found in self.findings if found.kind == BODY)
+        return sorted({int(words[1]) for words in bodies if words[0] == OBJECT})
+
     def found(self, kind: str, subject: str, message: str) -> None:
         self.findings.append(Finding(kind, subject, message))
 
@@ -80,6 +89,14 @@ class Verifier:
         self._agent_id = agent_id
         self._trusted = trusted
         self._known = NOTHING_KNOWN
+
+    def damaged_of(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of some objects whose bytes are not what they were."""
+        result = Verification(None)
+        self._redactions(result)
+        for number in numbers:
+            self._bodies(result, sql.OBJECT_CHECK, (number,))
+        return result.damaged
 
     def one(self, row: SequenceRow) -> Verification:
         """The bytes, the digest and the signature of one sequence."""
@@ -161,7 +178,7 @@ class Verifier:
             result.objects += 1
             problem = self._body_problem(result, row)
             if problem:
-                result.found("body", f"object {row[0]}", problem)
+                result.found(BODY, f"{OBJECT} {row[0]}", problem)
 
     def _body_problem(self, result: Verification, row: Row) -> str | None:
         number, leaf, held_salt, held_sha256, size, held = row

@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest import MonkeyPatch
 
 from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import pulling, verifying
+from lifeboat_daemon.remotes import drilling, pulling, verifying
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.restore.report import RestoreReport
@@ -64,14 +64,17 @@ class Copies:
         """Fetch and check the whole history on the clean machine."""
         context, folder = self.clean.context, self._target("vault")
         with contextlib.closing(open_remote(context, self.clean.remote(remote))) as opened:
-            pulling.history(
-                context, opened, self.laptop.agent.id, folder, accept_unsigned=False, tell=quietly
-            )
+            pulling.history(context, opened, self.laptop.agent.id, folder, accept_unsigned=False, tell=quietly)
 
     def is_verified(self, remote: str) -> bool:
         """Return what a verification of the remote says."""
         machine = self.laptop
         return bool(verifying.verify(machine.context, machine.known_agent, machine.remote(remote))["ok"])
+
+    def drill_holds(self, remote: str) -> bool:
+        """Return what a restore drill of the remote says."""
+        machine = self.laptop
+        return drilling.drill(machine.context, machine.known_agent, machine.remote(remote)).ok
 
     def _target(self, name: str) -> Path:
         self._count += 1

@@ -158,9 +158,9 @@ def with_rested_databases(tree: Tree, former: Tree, folder: Path) -> Tree:
     changed = dict(tree)
     for path, node in tree.items():
         before = former.get(path)
-        if node.kind == FILE and before is not None and before.kind == DATABASE:
-            if _rows_or_none(folder / os.fsdecode(path)) == before.content:
-                changed[path] = Node(DATABASE, before.content, node.mode)
+        rests = node.kind == FILE and before is not None and before.kind == DATABASE
+        if rests and before is not None and _rows_or_none(folder / os.fsdecode(path)) == before.content:
+            changed[path] = Node(DATABASE, before.content, node.mode)
     return changed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 KINDS = {
     "notes": "files of memory change, come and go",
-    "kind changes": "a file, a note, a link, a folder, an empty folder, a database or nothing takes the place of another",
+    "kind changes": "a file, a link, a folder, a database or nothing takes the place of another",
     "modes": "files get any of the nine permission bits",
     "folder modes": "folders get any of the nine permission bits",
     "links": "links to files, to folders and to nothing",

@@ -37,8 +37,9 @@ THIN_STEPS = [step for step in Step if step.name.startswith("THIN_")]
 
 @dataclass
 class Round:
-    """`thorough` restores every sequence of every remote, else the newest of each and all of one. `trees` holds what must come back of each sequence, `bodies` the files of these trees that a purge may cut.
-    `story` is what happened, for the message of a failure."""
+    """`thorough` restores every sequence of every remote, else the newest of each and all of one. `trees` holds what
+    must come back of each sequence, `bodies` the files of these trees that a purge may cut. `story` is what happened,
+    for the message of a failure."""
 
     seed: int
     kinds: frozenset[str]
@@ -63,7 +64,9 @@ class Round:
             self._compare_all()
         except (AssertionError, LifeboatError, OSError) as error:
             told = "\n  ".join(self.story)
-            raise AssertionError(f"LIFEBOAT_ORACLE_SEED={self.seed} repeats this round:\n  {told}\n{error!r}") from error
+            raise AssertionError(
+                f"LIFEBOAT_ORACLE_SEED={self.seed} repeats this round:\n  {told}\n{error!r}"
+            ) from error
         finally:
             self.workspace.close()
 
