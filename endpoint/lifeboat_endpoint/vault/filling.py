@@ -63,7 +63,7 @@ class Artifacts:
         for number, leaf, salt, size in absent:
             if size != len(body) or not merkle.leaf_holds(Leaf(leaf, self._columns.salt_of(salt)), body):
                 raise DraftInvalid("the bytes are not what the state that names them commits to")
-            writer.fill(number, body)
+            writer.heal(number, body)
         writer.flush()
         if absent:
             details = {"objects": len(absent), "bytes": len(body)}

@@ -25,9 +25,6 @@ from lifeboat_keys import redacting, signing
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
-BODY, OBJECT = "body", "object"
-"""The kind of a finding about bytes, and the first word of its subject; the second is the number."""
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -43,7 +40,7 @@ class Verification:
     """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
     and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
     `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
-    `gone` counts records of which a purge left the leaf alone."""
+    `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold."""
 
     number: int | None
     sequences: int = 0
@@ -57,16 +54,11 @@ class Verification:
     unsigned: list[int] = field(default_factory=list)
     unknown_signer: list[int] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         return not self.findings
-
-    @property
-    def damaged(self) -> list[int]:
-        """The objects whose bytes are not what they were."""
-        bodies = (found.subject.split() for found in self.findings if found.kind == BODY)
-        return sorted({int(words[1]) for words in bodies if words[0] == OBJECT})
 
     def found(self, kind: str, subject: str, message: str) -> None:
         self.findings.append(Finding(kind, subject, message))
@@ -178,7 +170,8 @@ class Verifier:
             result.objects += 1
             problem = self._body_problem(result, row)
             if problem:
-                result.found(BODY, f"{OBJECT} {row[0]}", problem)
+                result.found("body", f"object {row[0]}", problem)
+                result.damaged.append(int(row[0]))
 
     def _body_problem(self, result: Verification, row: Row) -> str | None:
         number, leaf, held_salt, held_sha256, size, held = row
