@@ -36,7 +36,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
-_KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE"})
+_KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE", "LIFEBOAT_ORACLE_SEED"})
 
 _FOLDER_NUMBERS = itertools.count()
 

@@ -51,7 +51,7 @@ class GivesTheHeadOnly(InProcess):
 
 
 class LacksNothing(InProcess):
-    def missing(self, agent_id: str, digests: Any) -> list[str]:
+    def missing(self, agent_id: str, digests: Any, *, read: bool = False) -> list[str]:
         return []
 
 

@@ -64,6 +64,8 @@ def _agents(context: Context, config: RemoteConfig) -> Iterator[Finding]:
 
 def _standing(context: Context, config: RemoteConfig, subject: str, agent: str, known: Acknowledged) -> Finding:
     fix = f"lifeboat doctor --remote {argument(config.name)}"
+    if known.damaged:
+        fix = f"lifeboat sync {argument(agent)}"
     if known.drill_failed:
         fix = f"lifeboat verify {argument(agent)} --remote {argument(config.name)}"
     message = known.message or "it is not up to date"

@@ -102,10 +102,11 @@ class Compactable(Protocol):
 
     def needs_compaction(self, agent_id: str) -> bool: ...
 
-    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False, mended: bool = False) -> bool:
         """Take a snapshot of the state that is the head there if one pays, or is to be `renewed`, and drop the states
-        that this machine dropped. Every other state still restores exactly afterwards. False when another machine wrote
-        meanwhile: then nothing changed."""
+        that this machine dropped. Every other state still restores exactly afterwards. With `mended`, every file is
+        read, and one that is not as it was written is written again, as far as this machine has the states.
+        False when another machine wrote meanwhile: then nothing changed."""
         ...
 
 

@@ -87,10 +87,12 @@ class EndpointRemote:
         )
         return shapes.pushed(shapes.document(reply.body))
 
-    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         found: list[str] = []
         for start in range(0, len(digests), _DIGESTS):
-            asked = {"sha256": list(digests[start : start + _DIGESTS])}
+            asked: JsonObject = {"sha256": list(digests[start : start + _DIGESTS])}
+            if read:
+                asked["read"] = True
             answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
             found += shapes.items(answer, "missing", str)
         return found

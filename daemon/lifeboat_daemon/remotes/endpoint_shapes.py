@@ -180,6 +180,7 @@ def agent(found: Any) -> RemoteAgent:
         bytes=optional_number(found, "bytes"),
         created_at=moment(found, "created_at"),
         held=found.get("held") if isinstance(found.get("held"), dict) else None,
+        damaged=optional_number(found, "damaged"),
     )
 
 

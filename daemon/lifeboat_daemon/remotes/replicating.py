@@ -24,7 +24,7 @@ from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
-from lifeboat_daemon.words import size_text
+from lifeboat_daemon.words import count_text, size_text
 from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -112,6 +112,7 @@ class _Replication:
         self._may_send = may_send
         self._machine = context.keys().own_name
         self._sent = 0
+        self._lost = ""
         self._is_unproven = False
 
     def run(self) -> Outcome:
@@ -144,6 +145,8 @@ class _Replication:
                 return self._fenced_as(moved)
             if decision.do is Do.FORGOT:
                 raise self._forgot(decision)
+            if there is not None and there.head is not None:
+                self._mend(there)
             if decision.do is Do.NOTHING:
                 return self._completed(target, decision.head, held)
             try:
@@ -268,6 +271,8 @@ class _Replication:
             return self._waiting(why, DEFERRED)
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact()
+        if self._lost:
+            raise RemoteDamaged(f"its copy does not hold: {self._lost}")
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
@@ -321,6 +326,45 @@ class _Replication:
         if known.objects != target.number:
             acknowledged.note(self._vault, self._config.id, objects=target.number)
         return None
+
+    def _mend(self, there: RemoteAgent) -> None:
+        """Send again what the remote has lost, as it found itself, or this machine when it read the copy back. The copy
+        counts as damaged until all of it was read back. Before anything new: that may rest on what was lost."""
+        known = _known(self._vault, self._config)
+        if there.damaged and not known.damaged:
+            lost = f"{count_text(there.damaged, 'file')} that it kept cannot be read there"
+            known = acknowledged.note(self._vault, self._config.id, damaged=lost)
+        if known.damaged:
+            self._send_again()
+
+    def _send_again(self) -> None:
+        """Send the bytes of every file that the remote has lost, of all kept states: it reads what it keeps, and says
+        what it lacks. A log of bundles gets new files in the place of those that are not as they were written."""
+        self._tell("sending again what was lost there", self._sent, None)
+        wanted = self._bodies()
+        lacks = self._remote.missing(self._agent.id, list(wanted), read=True)
+        for sha256 in lacks:
+            number, path = wanted[sha256]
+            with contextlib.suppress(BodyAbsent):
+                body = self._vault.state(number).body(path)
+                self._remote.put_object(self._agent.id, sha256, body)
+                self._sent += len(body)
+        if isinstance(self._remote, Compactable):
+            self._remote.compact(self._agent.id, bundling.Material(self._vault, self._keys()), mended=True)
+        if lacks and (left := self._remote.missing(self._agent.id, lacks, read=True)):
+            number, path = wanted[left[0]]
+            self._lost = f"it has lost {path} of sequence {number}, and this machine has no bytes of it"
+        elif self._remote.agent(self._agent.id).damaged:
+            self._lost = "it has lost something of older states that this machine does not keep"
+
+    def _bodies(self) -> dict[str, tuple[int, str]]:
+        """Return where the bytes of each file of the kept states can be had here: (sequence, path) by SHA-256."""
+        found: dict[str, tuple[int, str]] = {}
+        for row in self._vault.sequences():
+            for entry in self._vault.state(row.number).entries():
+                if entry.sha256 is not None:
+                    found[entry.sha256] = (row.number, entry.path)
+        return found
 
     def _large(self, target: SequenceRow, since: int | None) -> Iterator[Entry]:
         """Large artifacts of the state, or those that changed since a state that the remote has wholly."""

@@ -171,6 +171,7 @@ class _Tenant:
     def _prove_vault(self, agent_id: str) -> None:
         with self._endpoint.space(self._tenant.id).vault(agent_id) as vault:
             result = vault.verify(trusted=None, whole=True)
+            vault.note_damage(result)
             if result.ok and result.number is not None:
                 vault.mark_verified(result.number)
         self._count(result)

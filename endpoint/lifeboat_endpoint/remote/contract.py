@@ -60,7 +60,8 @@ class RemoteHead:
 @dataclass(frozen=True, slots=True)
 class RemoteAgent:
     """An agent there. `epoch` is the one in force, also when nothing was written in it yet. `held`: the remote found
-    that the newest state looks like an accident ({reason, previous}). `bytes` it takes."""
+    that the newest state looks like an accident ({reason, previous}). `bytes` it takes. `damaged` counts the files and
+    records that the remote found to be lost or changed when it last read what it keeps."""
 
     id: str
     name: str
@@ -70,6 +71,7 @@ class RemoteAgent:
     bytes: int = 0
     created_at: str = ""
     held: JsonObject | None = None
+    damaged: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +151,15 @@ class Remote(Protocol):
         """
         ...
 
-    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         """Of large artifacts (SHA-256, hex) that kept states there name, those whose bytes it has not; others that it
-        was asked for are left out."""
+        was asked for are left out. With `read`, of all files of kept states, those too whose bytes it has lost: it
+        reads each of them. A sealed log names large artifacts alone."""
         ...
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        """The bytes of a large artifact that a state there names; again is no error. Raises UnknownThere,
+        """The bytes of a large artifact, or of a file whose bytes were lost there, that a state there names; again is
+        no error. Raises UnknownThere,
         RemoteRefused (the digest is another)."""
         ...
 

@@ -43,8 +43,8 @@ class InProcess:
     def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
         return self.space.push(agent_id, bundle, machine=machine)
 
-    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
-        return self.space.missing(agent_id, digests)
+    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
+        return self.space.missing(agent_id, digests, read=read)
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         self.space.put_object(agent_id, sha256, data)

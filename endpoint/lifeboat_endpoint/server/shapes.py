@@ -91,6 +91,7 @@ class AgentInfo(Struct):
     sealed: bool
     bytes: int
     held: JsonObject | None
+    damaged: int
     head: Head | None
 
 
@@ -278,7 +279,10 @@ class Upload(Struct):
 
 
 class DigestsAsked(Struct):
+    """`read`: every file of these digests is read, and those whose bytes were lost are missing too."""
+
     sha256: Digests
+    read: bool = False
 
 
 class Missing(Struct):

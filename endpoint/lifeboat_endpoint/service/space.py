@@ -253,6 +253,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             row.bytes,
             row.created_at,
             facts.held,
+            0 if vault is None else len(vault.damage()),
         )
 
     # Sending ----------------------------------------------------------------------------------------------------
@@ -266,9 +267,12 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         """The same for a bundle of which less is known beforehand, and whether it made the head."""
         return self._receiving.receive(agent_id, sent)
 
-    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
+        """As `Remote.missing`."""
         with self._open(agent_id) as vault:
-            return vault.artifacts.missing([digest for digest in digests if is_sha256(digest)])
+            if read:
+                vault.check_damage()
+            return vault.artifacts.missing([digest for digest in digests if is_sha256(digest)], read=read)
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""

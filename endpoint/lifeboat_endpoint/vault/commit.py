@@ -97,18 +97,28 @@ class Commit:
         self._touched: set[int] = set()
         self._counts = {"put": 0, "removed": 0, "create": 0, "update": 0, "delete": 0}
 
-    def run(self, draft: Draft, origin: Origin, now: datetime, sign: Sign | None, counts: JsonObject | None) -> bool:
-        """Write everything; False when the draft changes nothing (then nothing was written)."""
+    def run(
+        self,
+        draft: Draft,
+        origin: Origin,
+        now: datetime,
+        sign: Sign | None,
+        counts: JsonObject | None,
+        *,
+        even_if_equal: bool,
+    ) -> bool:
+        """Write everything; False when the draft changes nothing. Then nothing was written, unless a sequence is to be
+        there `even_if_equal`."""
         self._arriving = Arriving(self._known, draft.redactions)
         self._write_records(draft.records, origin.number)
         entries = self._store_bodies(draft.entries)
         reached(Step.CAPTURE_ROWS_WRITTEN)
         self._write_entries(entries, origin.number)
-        if not self._touched:
-            return False
-        self._write_sequence(origin, now, sign, counts)
-        reached(Step.CAPTURE_COMMITTED)
-        return True
+        changed = bool(self._touched)
+        if changed or even_if_equal:
+            self._write_sequence(origin, now, sign, counts)
+            reached(Step.CAPTURE_COMMITTED)
+        return changed
 
     # Entries ----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""Large artifacts (ALF §3.1.9, tier 3): their bytes travel apart from the states that name them."""
+"""Bytes that a vault lacks: large artifacts (ALF §3.1.9, tier 3), which travel apart from the states that name them,
+and what the place where it lies has lost."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Iterable
 
 from lifeboat_alf import merkle
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import Leaf
+from lifeboat_alf.state import BodyAbsent, Leaf
 from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.vault import audit
@@ -25,9 +26,10 @@ class Artifacts:
         self._columns = columns
         self._clock = clock
 
-    def missing(self, digests: Iterable[str]) -> list[str]:
-        """Those whose bytes some kept state names and the vault has not."""
-        return [digest for digest in dict.fromkeys(digests) if next(iter(self._absent(digest)), None) is not None]
+    def missing(self, digests: Iterable[str], *, read: bool = False) -> list[str]:
+        """Return those whose bytes some kept state names and the vault has not; with `read`, also those whose bytes it
+        cannot read any more."""
+        return [digest for digest in dict.fromkeys(digests) if self._lacks(digest, read=read)]
 
     def has(self, sha256: str) -> bool:
         return self._held(sha256) is not None
@@ -43,14 +45,15 @@ class Artifacts:
         return body
 
     def fill(self, sha256: str, body: bytes) -> bool:
-        """Keep the bytes of what states name without having them; False when none names them. Bytes that are here
-        already are no error. Raises DraftInvalid when they are not what was named, VaultFull, VaultBusy."""
+        """Keep the bytes of what states name without having them, or with bytes that cannot be read; False when none
+        names them. Bytes that are here already are no error. Raises DraftInvalid when they are not what was named,
+        VaultFull, VaultBusy."""
         if hashlib.sha256(body).hexdigest() != sha256:
             raise DraftInvalid("the bytes have another SHA-256")
         with self._metadata.transaction():
             writer = ObjectWriter(self._metadata, self._blobs, self._columns)
             try:
-                filled = self._fill(writer, list(self._absent(sha256)), body)
+                filled = self._fill(writer, [*self._absent(sha256), *self._unreadable(sha256)], body)
             except BaseException:
                 writer.discard()
                 raise
@@ -60,12 +63,27 @@ class Artifacts:
         for number, leaf, salt, size in absent:
             if size != len(body) or not merkle.leaf_holds(Leaf(leaf, self._columns.salt_of(salt)), body):
                 raise DraftInvalid("the bytes are not what the state that names them commits to")
-            writer.fill(number, body)
+            writer.heal(number, body)
         writer.flush()
         if absent:
             details = {"objects": len(absent), "bytes": len(body)}
             audit.append(self._metadata, self._clock.now(), "fill", f"object {absent[0][0]}", details)
         return len(absent)
+
+    def _lacks(self, sha256: str, *, read: bool) -> bool:
+        return bool(list(self._absent(sha256)) or (read and self._unreadable(sha256)))
+
+    def _unreadable(self, sha256: str) -> list[Row]:
+        """Return the objects whose bytes were kept and are not what they were, or rest on such bytes."""
+        rows = self._metadata.rows(sql.KEPT_OBJECTS, (self._columns.sha256(bytes.fromhex(sha256)),))
+        return [row for row in list(rows) if not self._is_readable(int(row[0]), sha256)]
+
+    def _is_readable(self, number: int, sha256: str) -> bool:
+        try:
+            body = Objects(self._metadata, self._blobs, self._columns).read(number)
+        except (BodyAbsent, VaultDamaged):
+            return False
+        return hashlib.sha256(body).hexdigest() == sha256
 
     def _absent(self, sha256: str) -> Iterable[Row]:
         return self._metadata.rows(sql.ABSENT_OBJECTS, (self._columns.sha256(bytes.fromhex(sha256)),))

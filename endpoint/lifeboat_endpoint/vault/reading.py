@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
@@ -36,6 +36,7 @@ ALL = 2**62
 """More rows than there are."""
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
+DAMAGE = "damage"
 """The decision in which `Vault.mark_verified` keeps `{"sequence", "time", "verified"}`: the last one, and the runs of
 all of them."""
 
@@ -294,6 +295,11 @@ class VaultReading:
         found = self.get(LAST_VERIFIED)
         return None if found is None else int(found["sequence"])
 
+    def damage(self) -> list[int]:
+        """Return the objects whose bytes the last verification did not find as they were, and that still are so."""
+        found: list[int] = self.get(DAMAGE) or []
+        return found
+
     def audit_rows(self) -> Iterator[AuditRow]:
         """Every change of this vault, oldest first."""
         return audit.rows(self._metadata)
@@ -338,6 +344,11 @@ class VaultReading:
             except errors.VaultDamaged as error:
                 return verification.unreadable(None, error)
             return Verification(None) if row is None else verifier.sample(row, bodies, is_over, chance)
+
+    def are_damaged(self, numbers: Iterable[int]) -> list[int]:
+        """Read objects, and return those whose bytes are not what they were."""
+        with self._metadata.snapshot():
+            return self._verifier(None).damaged_of(numbers)
 
     def _verifier(self, trusted: Trusted | None) -> Verifier:
         return Verifier(self._metadata, self._blobs, self._columns, self.agent_id, trusted)

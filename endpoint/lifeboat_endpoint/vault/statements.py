@@ -46,6 +46,8 @@ OBJECT_CHAIN = """with recursive chain(id, coding, body, file, base, size, step)
     select id, coding, body, file, base, size from chain order by step"""
 ABSENT_OBJECTS = """select id, leaf, salt, size from object
     where sha256 = ? and body is null and file is null order by id"""
+KEPT_OBJECTS = """select id, leaf, salt, size from object
+    where sha256 = ? and (body is not null or file is not null) order by id"""
 HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
 OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"

@@ -27,10 +27,11 @@ from lifeboat_endpoint.vault.commit import Commit, Origin, Sign
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
 from lifeboat_endpoint.vault.purging import VaultPurging
-from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, text_of
+from lifeboat_endpoint.vault.reading import DAMAGE, LAST_VERIFIED, Moment, text_of
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import SequenceRow, sequence_row
 from lifeboat_endpoint.vault.thinning import ThinReport, thin
+from lifeboat_endpoint.vault.verification import Verification
 from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
@@ -148,7 +149,8 @@ class Vault(VaultPurging):
     ) -> SequenceRow:
         """Put a state of another vault on top of the head: its number, base, epoch, time, digest and signature stay as
         they were signed. What an applied redaction names is kept as it reads now, whatever was sent. `raw_time` says
-        when it came here. A higher epoch is in force from now on.
+        when it came here. A higher epoch is in force from now on. The state may equal the head: the sequences between
+        them, in which something changed and changed back, need not have come here.
 
         `fits` gets the head and the epoch in force inside the transaction, whatever other processes did since the draft
         was made, `has_room` the bytes that the state adds; what they raise is raised, and nothing happened. Raises
@@ -168,8 +170,7 @@ class Vault(VaultPurging):
                 raise errors.DraftInvalid(f"the head is {head.number}, so the next sequence is not {sequence.number}")
             place = (sequence.number, sequence.base, sequence.epoch, sequence.time, text_of(raw_time))
             origin = Origin(self.agent_id, *place, kind, writer)
-            if not self._write(draft, origin, head, signed, None):
-                raise errors.DraftInvalid("the state is the one that the head is already")
+            self._write(draft, origin, head, signed, None, even_if_equal=True)
             if sequence.epoch > epoch:
                 self._metadata.execute(sql.SET_EPOCH, (sequence.epoch,))
             made = self._place(sql.SEQUENCE, sequence.number)
@@ -179,14 +180,22 @@ class Vault(VaultPurging):
         return made
 
     def _write(
-        self, draft: Draft, origin: Origin, head: SequenceRow | None, sign: Sign | None, counts: JsonObject | None
+        self,
+        draft: Draft,
+        origin: Origin,
+        head: SequenceRow | None,
+        sign: Sign | None,
+        counts: JsonObject | None,
+        *,
+        even_if_equal: bool = False,
     ) -> bool:
-        """The rows of a new sequence, inside a transaction; False when it would change nothing."""
+        """Write the rows of a new sequence, inside a transaction; False, and nothing written, when it would change
+        nothing, unless it is to be there `even_if_equal`."""
         known = digest.still_of(self._hashes, None if head is None else head.digest)
         with self._writing() as writer:
             redactions = self._redacted()
             commit = Commit(self._metadata, self._objects, writer, self._files, self.seed, known, redactions)
-            changed = commit.run(draft, origin, self._clock.now(), sign, counts)
+            changed = commit.run(draft, origin, self._clock.now(), sign, counts, even_if_equal=even_if_equal)
         self._hashes = commit.hashes
         return changed
 
@@ -256,6 +265,16 @@ class Vault(VaultPurging):
             return {"sequence": number, "time": now, "verified": runs.added((before or {}).get("verified", ()), number)}
 
         self.change(LAST_VERIFIED, marked, kind="verified")
+
+    def note_damage(self, found: Verification) -> None:
+        """Remember what a verification of everything found, until `check_damage` finds that it was sent again."""
+        self.set(DAMAGE, found.damaged or None, kind="damage")
+
+    def check_damage(self) -> list[int]:
+        """Read again what was noted as damaged, forget what is as it was, and return the rest."""
+        left = self.are_damaged(self.damage())
+        self.set(DAMAGE, left or None, kind="damage")
+        return left
 
     def heal(self, number: int, body: bytes) -> bool:
         """Put the right bytes of an object in the place of damaged ones. Return False for bytes that are not what its

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_alf import merkle
@@ -81,6 +81,14 @@ class Verifier:
         self._agent_id = agent_id
         self._trusted = trusted
         self._known = NOTHING_KNOWN
+
+    def damaged_of(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of some objects whose bytes are not what they were."""
+        result = Verification(None)
+        self._redactions(result)
+        for number in numbers:
+            self._bodies(result, sql.OBJECT_CHECK, (number,))
+        return result.damaged
 
     def one(self, row: SequenceRow) -> Verification:
         """The bytes, the digest and the signature of one sequence."""

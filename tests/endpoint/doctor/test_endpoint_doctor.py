@@ -28,7 +28,7 @@ from support.postgres_server import PostgresServer, running
 
 __all__ = ["clock", "endpoint"]
 
-EVERY = {"parts", "certificate", "clock", "database", "disk", "isolation", "keys", "objects", "work"}
+EVERY = {"parts", "bodies", "certificate", "clock", "database", "disk", "isolation", "keys", "objects", "work"}
 _ENDED = "insert into lifeboat_work.latest(kind, tenant, ended_at)"
 _names = itertools.count()
 

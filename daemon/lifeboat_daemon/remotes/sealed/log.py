@@ -223,7 +223,7 @@ class SealedLog:
             grown=compacting.following(head.grown, row),
         )
 
-    def missing(self, agent_id: str, digests: Sequence[str]) -> list[str]:
+    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         if not digests:
             return []
         loaded = self._heads.load(agent_id)
@@ -321,11 +321,11 @@ class SealedLog:
         """Whether so much came since the newest snapshot that a new one pays."""
         return compacting.is_due(self._heads.load(agent_id).head.grown)
 
-    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False, mended: bool = False) -> bool:
         """Write a snapshot of the newest state if one pays, or is to be `renewed`, and drop the states that this
-        machine dropped; what others need to be restored stays. False when another machine wrote meanwhile: then nothing
-        changed."""
-        return self._rewriting.compact(agent_id, material, renewed=renewed)
+        machine dropped; what others need to be restored stays. With `mended`, write files again that are not as they
+        were written. False when another machine wrote meanwhile: then nothing changed."""
+        return self._rewriting.compact(agent_id, material, renewed=renewed, mended=mended)
 
     def sweep(self, agent_id: str) -> int:
         """Remove files that no head has named for a day; how many."""

@@ -21,7 +21,7 @@ from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved, StoredFile
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused
+from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, BundleKind
 from lifeboat_keys import signing
 
@@ -42,7 +42,7 @@ class Rewriting:
         self._inside = inside
         self._shelf = shelf
 
-    def compact(self, agent_id: str, material: Material, *, renewed: bool = False) -> bool:
+    def compact(self, agent_id: str, material: Material, *, renewed: bool = False, mended: bool = False) -> bool:
         """See `SealedLog.compact`."""
         loaded = self._heads.load(agent_id)
         head, rows = loaded.head, self._inside.rows(loaded.head)
@@ -50,6 +50,8 @@ class Rewriting:
             raise RemoteBusy("purges are held there that this machine has not applied yet", retry_after=60.0)
         pays = renewed or compacting.is_due(head.grown)
         wanted = compacting.plan(rows, material.gone(), material.numbers(), with_snapshot=pays)
+        if mended:
+            wanted = [self._mended(agent_id, each, material) for each in wanted]
         if wanted == rows:
             return True
         made, signers = self._made_rows(head, wanted, material, Chain(rows))
@@ -61,6 +63,16 @@ class Rewriting:
             return False
         self.sweep(agent_id)
         return True
+
+    def _mended(self, agent_id: str, row: Row | Make, material: Material) -> Row | Make:
+        """A new file for one that is not as it was written; the same row where this machine has not the states."""
+        if isinstance(row, Make) or not {row.number, *({row.on} - {None})} <= {*material.numbers()}:
+            return row
+        try:
+            whole = self._shelf.is_whole(agent_id, row.stored)
+        except UnknownThere:
+            whole = False
+        return row if whole else Make(row.number, row.on)
 
     def _made_rows(
         self, head: Head, wanted: Sequence[Row | Make], material: Material, chain: Chain

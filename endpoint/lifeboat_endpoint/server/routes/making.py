@@ -34,6 +34,7 @@ def agent_of(agent: RemoteAgent, *, sealed: bool) -> AgentInfo:
         sealed,
         agent.bytes,
         agent.held,
+        agent.damaged,
         None if agent.head is None else head_of(agent.head),
     )
 

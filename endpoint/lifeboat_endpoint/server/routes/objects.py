@@ -12,7 +12,7 @@ _PATH = "/agents/{agent_id}/objects/{sha256}"
 
 def missing(call: Call) -> Answer:
     asked: DigestsAsked = call.body
-    return Answer(Missing(call.space.missing(call.agent_id, asked.sha256)))
+    return Answer(Missing(call.space.missing(call.agent_id, asked.sha256, read=asked.read)))
 
 
 def fetch(call: Call) -> Answer:

@@ -1,0 +1,22 @@
+"""What a verification found lost or changed, until a machine that has it sent it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.findings import Finding, Level
+from lifeboat_endpoint.endpoint import Endpoint
+
+TITLE = "What was found damaged"
+NEEDS = ("database", "schema", "objects")
+
+
+def check(endpoint: Endpoint) -> Iterator[Finding]:
+    agents = [(each, one) for each in endpoint.control.tenants() for one in endpoint.space(each.id).agents()]
+    damaged = [(tenant, agent) for tenant, agent in agents if agent.damaged]
+    for tenant, agent in damaged:
+        result = f"{agent.damaged} of its files and records cannot be read; a machine that has them sends them again"
+        fix = f"lifeboat sync {agent.id}"
+        yield Finding(Level.ERROR, f"{tenant.name}, {agent.id}", result, f"{fix}   # on the agent's own machine")
+    if not damaged:
+        yield Finding(Level.OK, TITLE, "the last verification found everything as it was")

@@ -1,0 +1,103 @@
+"""Every place that keeps an agent's history, for rounds of the oracle: the vault, an endpoint, and folders."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest import MonkeyPatch
+
+from lifeboat_daemon.progress import quietly
+from lifeboat_daemon.remotes import drilling, pulling, verifying
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_endpoint.errors import UnknownThere
+from support.daemon.machines import Machine
+from support.daemon.replication_life import HOME, STICK, Places
+
+PLAIN = "plain"
+REMOTES = (HOME, STICK, PLAIN)
+"""An endpoint, a sealed folder and a plain folder."""
+
+
+@dataclass
+class Copies:
+    """`laptop` captures the agent; `clean` has nothing but the key and the addresses of the remotes."""
+
+    folder: Path
+    laptop: Machine
+    clean: Machine
+    places: Places
+    _count: int = 0
+
+    def install(self, patch: MonkeyPatch) -> None:
+        """Have the address of the endpoint opened in this process."""
+        self.places.install(patch)
+
+    def kept_here(self) -> list[int]:
+        with self.laptop.context.vault(self.laptop.agent.id) as vault:
+            return [row.number for row in vault.sequences()]
+
+    def kept_at(self, remote: str) -> list[int]:
+        machine = self.laptop
+        with contextlib.closing(open_remote(machine.context, machine.remote(remote))) as opened:
+            try:
+                return [row.number for row in opened.sequences(machine.agent.id)]
+            except UnknownThere:
+                return []
+
+    def restored_here(self, number: int) -> tuple[Path, RestoreReport]:
+        """Restore a sequence of the vault and return the folder with the report."""
+        target = self._target("ada")
+        options = RestoreOptions(at=number, to=target, reindex=False, with_credentials=True)
+        return target, restore(self.laptop.context, self.laptop.known_agent, options)
+
+    def restored_from(self, remote: str, number: int) -> tuple[Path, RestoreReport]:
+        """Restore a sequence on the clean machine and return the folder with the report."""
+        target, options = self._target("ada"), {"at": number, "reindex": False, "with_credentials": True}
+        return target, self.clean.restore_from(self.laptop.agent.id, target, remote, **options)
+
+    def history_of(self, remote: str) -> None:
+        """Fetch and check the whole history on the clean machine."""
+        context, folder = self.clean.context, self._target("vault")
+        with contextlib.closing(open_remote(context, self.clean.remote(remote))) as opened:
+            pulling.history(context, opened, self.laptop.agent.id, folder, accept_unsigned=False, tell=quietly)
+
+    def is_verified(self, remote: str) -> bool:
+        """Return what a verification of the remote says."""
+        machine = self.laptop
+        return bool(verifying.verify(machine.context, machine.known_agent, machine.remote(remote))["ok"])
+
+    def drill_holds(self, remote: str) -> bool:
+        """Return what a restore drill of the remote says."""
+        machine = self.laptop
+        return drilling.drill(machine.context, machine.known_agent, machine.remote(remote)).ok
+
+    def _target(self, name: str) -> Path:
+        self._count += 1
+        folder = self.folder / f"restored {self._count}"
+        folder.mkdir()
+        return folder / name
+
+
+def make_copies(folder: Path) -> Copies:
+    """Protect an OpenClaw agent `ada` that has every remote. For `PreparedFolders.restore`."""
+    laptop = Machine(folder / "laptop")
+    places = Places(folder / "places", laptop.clock)
+    clean = Machine(folder / "clean")
+    clean.clock = laptop.clock
+    shutil.rmtree(clean.workspace)
+    made = Copies(folder, laptop, clean, places)
+    with MonkeyPatch.context() as patch:
+        places.make()
+        (places.folder / PLAIN).mkdir()
+        made.install(patch)
+        laptop.add(name="ada")
+        clean.learn_words_of(laptop)
+        for machine in (laptop, clean):
+            for name in REMOTES:
+                machine.add_remote(name, (places.folder / name).as_uri(), sealed=name == STICK)
+    return made

@@ -1,0 +1,193 @@
+"""What lies in a workspace, and what of it must come back. Written apart from the product: no code of Lifeboat is used
+here, so that a comparison proves something."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+FILE, LINK, FOLDER, DATABASE, CUT = "file", "link", "folder", "database", "cut"
+"""Kinds of a node. DATABASE is one that was in use while it was captured: it comes back with equal rows. CUT is a file
+that held a purged text: it comes back without it."""
+
+
+class Node(NamedTuple):
+    """One path. `content` is the digest of a file, the target of a link, or the digest of the rows of a database; of a
+    CUT file the purged text and the lines that have to stay. `mode` holds the nine permission bits of a file or a
+    folder, and `mtime_ns` is that of a file."""
+
+    kind: str
+    content: str = ""
+    mode: int = 0
+    mtime_ns: int = 0
+    text: bytes = b""
+    lines: tuple[bytes, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.content[:12]!r} {self.mode:o} {self.mtime_ns}"
+
+
+Tree = dict[bytes, Node]
+"""Nodes by path from the workspace. A folder is in it like a file."""
+
+
+def read_disk(folder: Path, live: Collection[bytes] = (), is_out: Callable[[bytes], bool] = lambda path: False) -> Tree:
+    """Return what lies in `folder`. `live` are databases in use, by path; `is_out` says what is never captured."""
+    root, tree = os.fsencode(folder), Tree()
+    for parent, folders, names in os.walk(root):
+        below = os.path.relpath(parent, root)
+        kept = [name for name in folders if not is_out(_joined(below, name))]
+        folders[:] = kept
+        for name in (*kept, *names):
+            path = _joined(below, name)
+            if not is_out(path) and not _is_log(path, live):
+                node = _node(os.path.join(parent, name), is_live=path in live)
+                if node is not None:
+                    tree[path] = node
+    return tree
+
+
+def _joined(below: bytes, name: bytes) -> bytes:
+    return name if below == b"." else below + b"/" + name
+
+
+def _is_log(path: bytes, live: Collection[bytes]) -> bool:
+    """Whether a file is a part of a live database: its rows come back in the database itself."""
+    return any(path == one + end for one in live for end in (b"-wal", b"-shm", b"-journal"))
+
+
+def _node(path: bytes, *, is_live: bool) -> Node | None:
+    """Return the node of a path; None for what no capture keeps: FIFOs, sockets and devices."""
+    info = os.lstat(path)
+    mode = stat.S_IMODE(info.st_mode) & 0o777
+    if stat.S_ISLNK(info.st_mode):
+        return Node(LINK, os.fsdecode(os.readlink(path)))
+    if stat.S_ISDIR(info.st_mode):
+        return Node(FOLDER, mode=mode)
+    if not stat.S_ISREG(info.st_mode):
+        return None
+    if is_live:
+        return Node(DATABASE, rows_of(Path(os.fsdecode(path))), mode)
+    with open(path, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    return Node(FILE, digest, mode, info.st_mtime_ns)
+
+
+def rows_of(database: Path) -> str:
+    """Return a digest of everything that a database holds, read in a copy. Raises sqlite3.Error for a damaged one."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for end in ("", "-wal"):
+            if (beside := database.with_name(database.name + end)).exists():
+                shutil.copyfile(beside, Path(scratch, "copy.db" + end))
+        with closing(sqlite3.connect(Path(scratch, "copy.db"))) as connection:
+            (state,) = connection.execute("pragma quick_check").fetchone()
+            if state != "ok":
+                raise sqlite3.DatabaseError(state)
+            return hashlib.sha256("\n".join(connection.iterdump()).encode()).hexdigest()
+
+
+def differences(wanted: Tree, found: Tree, folder: Path) -> list[str]:
+    """Return one sentence for each path that is missing, too much, or another than wanted. `found` lies in `folder`."""
+    said = [f"{os.fsdecode(path)!r} is missing: {wanted[path]}" for path in sorted(wanted.keys() - found.keys())]
+    said += [
+        f"{os.fsdecode(path)!r} should not be there ({found[path].kind})"
+        for path in sorted(found.keys() - wanted.keys())
+    ]
+    for path in sorted(wanted.keys() & found.keys()):
+        why = _difference(wanted[path], found[path], folder / os.fsdecode(path))
+        said += [f"{os.fsdecode(path)!r}: {why}"] if why else []
+    return said
+
+
+def _difference(wanted: Node, found: Node, path: Path) -> str:
+    if wanted.kind == DATABASE and found.kind == FILE:
+        return _difference_of_rows(wanted, found, path)
+    if wanted.kind == CUT and found.kind == FILE:
+        return _difference_of_cut(wanted, path)
+    return "" if wanted == found else f"{wanted} became {found}"
+
+
+def _difference_of_rows(wanted: Node, found: Node, path: Path) -> str:
+    try:
+        rows = rows_of(path)
+    except sqlite3.Error as error:
+        return f"the database came back damaged: {error}"
+    if rows != wanted.content:
+        return "the database came back with other rows"
+    return "" if wanted.mode == found.mode else f"mode {wanted.mode:o} became {found.mode:o}"
+
+
+def _difference_of_cut(wanted: Node, path: Path) -> str:
+    body = path.read_bytes()
+    if wanted.text in body:
+        return "the purged text came back"
+    lost = [line for line in wanted.lines if line not in body]
+    return f"the purge took more than the text: {lost}" if lost else ""
+
+
+def without_links_out(tree: Tree) -> Tree:
+    """Return a tree without the links that lead out of the workspace: no restore makes them. A folder that holds
+    nothing else goes with them."""
+    out = links_out(tree)
+    left = {path: node for path, node in tree.items() if path not in out}
+    above = {path[:place] for path in out for place, byte in enumerate(path) if byte == ord("/")}
+    gone = {path for path in above if not any(one.startswith(path + b"/") and one not in above for one in left)}
+    return {path: node for path, node in left.items() if path not in gone}
+
+
+def links_out(tree: Tree) -> set[bytes]:
+    return {path for path, node in tree.items() if node.kind == LINK and _leads_out(path, node.content)}
+
+
+def _leads_out(path: bytes, target: str) -> bool:
+    place = os.path.normpath(os.path.join("/top/workspace", os.path.dirname(os.fsdecode(path)), target))
+    return not (place + "/").startswith("/top/workspace/")
+
+
+def with_rested_databases(tree: Tree, former: Tree, folder: Path) -> Tree:
+    """Return a tree in which a database that was live and rests now is one with the same rows, if it has them: what
+    closing it changed is no content."""
+    changed = dict(tree)
+    for path, node in tree.items():
+        before = former.get(path)
+        rests = node.kind == FILE and before is not None and before.kind == DATABASE
+        if rests and before is not None and _rows_or_none(folder / os.fsdecode(path)) == before.content:
+            changed[path] = Node(DATABASE, before.content, node.mode)
+    return changed
+
+
+def _rows_or_none(database: Path) -> str | None:
+    try:
+        return rows_of(database)
+    except sqlite3.Error:
+        return None
+
+
+def with_former_times(tree: Tree, former: Tree) -> Tree:
+    """Return a tree in which a file with the same content and mode has the time that it had in the tree before."""
+    return {path: _with_former_time(node, former.get(path)) for path, node in tree.items()}
+
+
+def _with_former_time(node: Node, former: Node | None) -> Node:
+    is_same = former is not None and node._replace(mtime_ns=former.mtime_ns) == former
+    return former if is_same and former is not None else node
+
+
+def without_text(tree: Tree, bodies: Mapping[bytes, bytes], text: bytes) -> Tree:
+    """Return what must come back of a tree after `text` was purged. `bodies` are the files of the tree that could hold
+    it. A file that holds it keeps the lines of its other sections."""
+    changed = dict(tree)
+    for path, body in bodies.items():
+        if text in body:
+            sections = [each for each in body.split(b"\n\n## ") if text not in each]
+            lines = tuple(line for each in sections for line in each.split(b"\n") if line.strip())
+            changed[path] = Node(CUT, text=text, lines=lines)
+    return changed

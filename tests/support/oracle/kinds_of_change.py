@@ -1,0 +1,42 @@
+"""What can happen in a round, each with a name, so that one of them alone can be tried."""
+
+from __future__ import annotations
+
+KINDS = {
+    "notes": "files of memory change, come and go",
+    "kind changes": "a file, a link, a folder, a database or nothing takes the place of another",
+    "modes": "files get any of the nine permission bits",
+    "folder modes": "folders get any of the nine permission bits",
+    "links": "links to files, to folders and to nothing",
+    "links out of the workspace": "links that no restore makes, and every restore names",
+    "links to themselves": "a link names itself",
+    "empty folders": "folders without a file",
+    "databases at rest": "SQLite files that no program has open",
+    "live databases": "SQLite files in WAL mode with rows that are in the log alone",
+    "large files": "files over `artifacts.threshold`",
+    "shrinking files": "a file that was large becomes small, or grows again",
+    "odd names": "names that are no UTF-8, or mean something elsewhere",
+    "same mtime": "another content with the same size and modification time",
+    "only mtime": "another modification time with the same content",
+    "what is never kept": "caches, `.git`, FIFOs",
+    "secrets": "an environment file with a credential, a new credential now and then",
+    "quoted secrets": "a known credential stands in a note",
+    "restores": "an older sequence is restored in place, and sometimes taken back",
+    "purges": "a text is purged here and in folder remotes",
+    "purges at an endpoint": "a text is purged while an endpoint has it, whose owner has not confirmed it",
+    "purges of like files": "after a purge, another file of the same name is purged",
+    "thinning": "old sequences are dropped",
+    "kills": "captures, pushes, restores and thinning end at a random step",
+    "faults": "a read of the workspace or a write in the home is refused",
+}
+"""Name of each kind -> what it does."""
+
+OFF: dict[str, str] = {
+    "modes": "files come back with 0644, 0755, 0600 or 0700",
+    "folder modes": "folders come back with 0755",
+    "only mtime": "a change of the time alone is not captured",
+    "purges of like files": "a second purge takes sections that hold nothing of the text",
+}
+"""Kinds that fail now -> why."""
+
+ON = frozenset(KINDS) - OFF.keys()
