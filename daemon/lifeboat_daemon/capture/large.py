@@ -49,8 +49,9 @@ class Large:
 
 @dataclass(slots=True)
 class LargeFiles:
-    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path; `measure` looks how much
-    room the vault has; `new` is what is captured now, `no_room` why something was not for want of it."""
+    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path;
+    `measure` looks how much room the vault has; `new` is what is captured now, `no_room` why something was not for want
+    of it."""
 
     limits: Limits
     before: Mapping[str, tuple[int, str]]
