@@ -103,16 +103,8 @@ def _why(entry: Entry) -> str:
     return ", ".join(notes)
 
 
-<<<<<<< HEAD
-def _left_out(context: Context, agent: Agent, held: set[str]) -> Iterator[Kept]:
-    seen = _scan(context, agent)
-    if seen is None:
-        return
-    for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
-=======
 def _left_out(seen: Scan, held: set[str]) -> Iterator[Kept]:
-    for path, reason in (seen.skipped | seen.unread | seen.missing_roots).items():
->>>>>>> 99acb5730b51dc565050589e04880c130e23af21
+    for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
         yield Kept(path, False, "not kept", reason, 0)
     for found in seen.found.values():
         if found.path not in held:

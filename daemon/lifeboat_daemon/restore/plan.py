@@ -233,10 +233,7 @@ def plan(
         capabilities=missing_capabilities(state, adapter),
         warnings=[
             *_warnings(items, contents),
-<<<<<<< HEAD
-=======
             *_damaged_memories(inventory, options),
->>>>>>> 99acb5730b51dc565050589e04880c130e23af21
             *_never_captured(context, agent, state),
             *home.warnings,
             *_said(stored.writes, running),
