@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.kept import Kept, kept
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.kept import Kept, find_lost, kept
 from support.adapters import openclaw_workspaces
 from support.daemon.cli_client import run
 from support.daemon.protected import Protected
@@ -28,7 +29,34 @@ def test_what_is_kept_says_as_what(ada: Protected) -> None:
     found = by_path(ada)
     assert found["raw/openclaw/MEMORY.md"].how == "managed" and "3 memories" in found["raw/openclaw/MEMORY.md"].why
     assert found["artifacts/plan.csv"].how == "artifact" and found["artifacts/chart.bin"].how == "large artifact"
-    assert (found["raw/openclaw/now"].how, found["raw/openclaw/later"].how) == ("link", "empty folder")
+    assert (found["raw/openclaw/now"].how, found["raw/openclaw/later"].how) == ("link", "folder")
+
+
+def test_what_no_restore_brings_back_is_marked(ada: Protected) -> None:
+    ada.write("tide.csv", "a,b\n")
+    os.link(ada.workspace / "tide.csv", ada.workspace / "same.csv")
+    with (ada.workspace / "sparse.bin").open("wb") as sparse:
+        sparse.truncate(1 << 20)
+    ada.write("tool", "x", mode=0o4755)
+    ada.capture()
+    found = by_path(ada)
+    lost = {name: found[f"artifacts/{name}"].lost for name in ("tide.csv", "same.csv", "sparse.bin", "tool")}
+    assert lost == {
+        "tide.csv": ("hard links",),
+        "same.csv": ("hard links",),
+        "sparse.bin": ("holes",),
+        "tool": ("setuid, setgid or sticky bit",),
+    }
+    assert found["raw/openclaw/MEMORY.md"].lost == ()
+
+
+def test_an_owner_and_extended_attributes_are_marked(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        os, "listxattr", lambda path, follow_symlinks=True: ["security.selinux", "user.mood"], raising=False
+    )
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert find_lost(SystemFiles(), os.fspath(ada.workspace / "MEMORY.md")) == ("owner", "extended attributes")
+    assert find_lost(SystemFiles(), os.fspath(ada.workspace / "gone.md")) == ()
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import Ignore
-from lifeboat_daemon.capture.read import key_of
+from lifeboat_daemon.capture.read import has_usual_rights, key_of
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
@@ -159,16 +159,16 @@ class Walk:
         placed = self._placed(relative, is_folder=True)
         if placed is None:
             return False
-        if entry.stat(follow_symlinks=False).st_dev != self.device:
+        status = entry.stat(follow_symlinks=False)
+        if status.st_dev != self.device:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
-        if self._folder(entry.path, relative + "/"):
-            return True
+        is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        if self.root.only is None:
+        if self.root.only is None and not (is_kept and has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
-            key = StatKey(0, 0, 0, 0, stat.S_IFDIR)
+            key = StatKey(0, 0, 0, 0, status.st_mode)
             self.scan.found[native] = Found(native, path, entry.path, FOLDER, key, name_hex)
-        return self.root.only is None
+        return is_kept or self.root.only is None
 
     def _placed(self, relative: str, *, is_folder: bool, is_file: bool = False) -> tuple[str, str | None] | None:
         """Archive path and name of something to keep; None, with the reason noted, for the rest. Only regular files

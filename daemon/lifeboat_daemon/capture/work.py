@@ -20,6 +20,7 @@ from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.read import has_usual_rights
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.row_cuts import FILE as ROWS
@@ -28,6 +29,7 @@ from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
+from lifeboat_daemon.state_documents import WORKSPACE_MODE
 
 JsonObject = dict[str, Any]
 
@@ -256,6 +258,10 @@ class Work:
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        head.pop(WORKSPACE_MODE, None)
+        status = self._seen.workspace.folder.stat()
+        if not has_usual_rights(status.st_mode):
+            head[WORKSPACE_MODE] = f"{status.st_mode & 0o777:03o}"
         head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
         head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
         return head

@@ -64,7 +64,8 @@ def _tell_of_erased(session: Session) -> None:
 
 
 def _has_failed(document: dict[str, Any]) -> bool:
-    return document["state"] == "error" or bool(document["over_limit"]) or any(map(second_copies.has_failed, document["remotes"]))
+    is_captured = document["state"] != "error" and not document["over_limit"]
+    return not is_captured or any(map(second_copies.has_failed, document["remotes"]))
 
 
 def _rests(session: Session, agent: Agent) -> bool:

@@ -10,10 +10,7 @@ from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf import ids, layout, metas
-from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.delta import DeltaReader
-from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
@@ -24,6 +21,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange import encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
+from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.progress import Tell, quietly
@@ -99,12 +97,13 @@ def import_(
         state_dir=state_dir,
         rows=rows or RowChoice(),
     )
-    with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
+    with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
+        state = files.state
         folder = target.resolve(to)
         _refuse_protected(context, folder)
         if not accept_unsigned:
             user_keys.refuse_without_key(context, state.sequence)
-        warnings = [*reader.warnings, *_take_keys(context, reader, file), *linkage.missing(state)]
+        warnings = [*files.base.warnings, *_take_keys(context, files, file), *linkage.missing(state)]
         made = plan(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
         check_guards(made)
         if dry_run:
@@ -118,9 +117,7 @@ def _own_runtime(context: Context, state: State) -> str:
 
 
 @contextmanager
-def _opened(
-    context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None
-) -> Iterator[tuple[SnapshotReader, State]]:
+def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
     """The files are read several times: from copies, which nobody changes between the check and the use."""
     with ExitStack() as stack:
         archives = [
@@ -131,11 +128,7 @@ def _opened(
                 f"{file} is a delta: import the snapshot that it goes on top of",
                 fix=f"lifeboat alf import SNAPSHOT --delta {argument(str(file))} --to FOLDER",
             )
-        reader = stack.enter_context(SnapshotReader(archives[0].stream))
-        state: State = reader
-        for archive in archives[1:]:
-            state = AppliedState(state, stack.enter_context(DeltaReader(archive.stream)))
-        yield reader, state
+        yield stack.enter_context(opened_stack(archives))
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
@@ -146,14 +139,14 @@ def _refuse_protected(context: Context, folder: Path) -> None:
             )
 
 
-def _take_keys(context: Context, reader: SnapshotReader, file: Path) -> list[str]:
-    """Keep the agent's wrapped keys that travel with the archive; what another user wrapped is of no use here."""
+def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
+    """Keep the agent's wrapped keys that travel with the files; what another user wrapped is of no use here."""
     context.keys().ensure()
-    user_keys.note_met(context, reader.sequence, file)
-    if reader.keys is None:
+    user_keys.note_met(context, files.base.sequence, file)
+    if files.keys is None:
         return []
     try:
-        context.keys().import_agent(reader.keys)
+        context.keys().import_agent(files.keys)
     except (OtherKey, SignedByAnother) as error:
         return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
     return []

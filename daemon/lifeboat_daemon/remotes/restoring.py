@@ -85,7 +85,7 @@ def opened_plan(
             if kept is None:
                 raise NothingToRestore(f"no such history of {agent.name} was set aside")
             with _newest(context, agent) as newest:
-                yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest)
+                yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest, partial=True)
         return
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
@@ -97,7 +97,7 @@ def opened_plan(
         warnings = [*taken, *_held_there(source, options.at)]
         number = _number(remote, source, options.at)
         with pulling.state(remote, source.agent.id, number, purged) as state, _newest(context, known) as newest:
-            made = plan(context, state, target, options, newest)
+            made = plan(context, state, target, options, newest, partial=True)
             pulling.follow(remote, quietly)
             if known is None and options.at is None:
                 warnings = [*warnings, _newest_there(source, state.sequence)]

@@ -52,7 +52,7 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
 
 def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
     """Remember what was moved, so that it can be moved back."""
-    if journal.whole is not None or not (journal.moves or journal.make or journal.times):
+    if journal.whole is not None or not (journal.moves or journal.make or journal.times or journal.modes):
         return report
     done = replace(journal, phase=DONE, installed=moves.installed(context.files, journal), report=report.to_json())
     journals.write(context.files, journals.undo_path(context.home, journal.id), done)

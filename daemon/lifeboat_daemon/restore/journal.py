@@ -110,6 +110,15 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
+class Mode:
+    """A folder that stays and whose rights are not what they were."""
+
+    path: str
+    new: int
+    old: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lives:
     """Where an agent lives: its workspace as text, its runtime, the runtime's name for it, and the newest sequence that
     was captured there, where there is one."""
@@ -140,6 +149,7 @@ class Journal:
     drop: tuple[Folder, ...] = ()
     fresh: tuple[str, ...] = ()
     times: tuple[Time, ...] = ()
+    modes: tuple[Mode, ...] = ()
     whole: tuple[str, str] | None = None
     work: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
