@@ -7,12 +7,14 @@ checks every other kept sequence too.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -41,7 +43,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
-from lifeboat_endpoint.errors import RemoteError
+from lifeboat_endpoint.errors import RemoteError, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -132,11 +134,14 @@ def sample(
         )
         if found.number is None and not found.findings:
             raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
-        healed = healing.from_workspace(context, agent, vault, found.damaged)
+        healed = list[str]()
+        with _if_it_can_be_written():
+            healed = healing.from_workspace(context, agent, vault, found.damaged)
         if healed:
             found = vault.verify(found.number, trusted=trusted(context), whole=False)
         result = replace(_of_sample(agent, found), healed=healed)
-        _remember_sample(vault, result)
+        with _if_it_can_be_written():
+            _remember_sample(vault, result)
     return result
 
 
@@ -151,6 +156,11 @@ def _of_sample(agent: Agent, found: Verification) -> Sample:
         signed=not found.unsigned,
         hurried=found.hurried,
     )
+
+
+def _if_it_can_be_written() -> AbstractContextManager[None]:
+    """On a read-only or full disk a verification says what it found, and `status` says that nothing can be written."""
+    return contextlib.suppress(VaultFull, VaultUnusable)
 
 
 def _remember_sample(vault: Vault, result: Sample) -> None:
@@ -181,12 +191,15 @@ def drill(
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        healed, missed = healing.heal(context, agent, vault, kept.damaged, tell)
+        healed, missed = list[str](), list[str]()
+        with _if_it_can_be_written():
+            healed, missed = healing.heal(context, agent, vault, kept.damaged, tell)
         if healed:
             kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
         found = [*_sentences(kept), *(missed if kept.damaged else ())]
         result = replace(try_out(context, agent, vault.state(chosen), found, tell, whole=whole), healed=healed)
-        _remember(vault, result, context.now())
+        with _if_it_can_be_written():
+            _remember(vault, result, context.now())
         head = vault.head()
     if head is None or head.number != chosen:
         return result

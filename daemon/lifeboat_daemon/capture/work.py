@@ -220,9 +220,12 @@ class Work:
         return ledger
 
     def _seal(self, ledger: Ledger) -> None:
-        """Past periods close, but only when the clock can be believed."""
-        if clock_trust.is_trusted(self._session.context, self._session.head):
-            self._session.report.sealed = [partition.file for partition in ledger.seal()]
+        """Past periods close, but only when the clock can be believed, and by what it says: the time of a sequence may
+        be that of a clock which was ahead."""
+        context = self._session.context
+        if clock_trust.is_trusted(context, self._session.head):
+            now = times.parse(min(self._session.now, context.now()))
+            self._session.report.sealed = [partition.file for partition in ledger.seal(now)]
 
     def _remember(self, documents: Documents, ledger: Ledger) -> Iterator[Step]:
         session, changed = self._session, self.tree.changed

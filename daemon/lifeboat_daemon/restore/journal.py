@@ -159,6 +159,11 @@ class Journal:
     report: JsonObject = field(default_factory=dict)
 
     @property
+    def needs_no_journal(self) -> bool:
+        """Whether this restore makes a copy in a new folder, and changes nothing else."""
+        return self.whole is not None and not self.moves and self.former is None
+
+    @property
     def renames(self) -> int:
         """How many things are put in place."""
         return len(self.moves) + (self.whole is not None)
@@ -180,6 +185,30 @@ def write(files: FileOperations, path: Path, document: Any) -> None:
     """Write a document of a restore durably; its folder is made when missing."""
     files.make_folders(path.parent, 0o700)
     write_atomic(files, path, codec.encode(document))
+
+
+def begin(home: Home, files: FileOperations, journal: Journal) -> None:
+    """Write the journal of a restore that goes on. One that puts a whole new folder in its place does so in one step,
+    with nothing to roll forward: it is carried out without a journal where the home cannot be written to.
+
+    Raises OSError.
+    """
+    try:
+        write(files, path_of(home, journal.id), journal)
+    except OSError:
+        if not journal.needs_no_journal:
+            raise
+
+
+def remove(home: Home, files: FileOperations, journal: Journal) -> None:
+    """Remove a journal that is done with. Raises OSError."""
+    path = path_of(home, journal.id)
+    try:
+        files.remove(path)
+        files.sync_folder(path.parent)
+    except OSError:
+        if not journal.needs_no_journal or look(files, path) is not None:
+            raise
 
 
 def read(files: FileOperations, path: Path) -> Journal:

@@ -139,8 +139,7 @@ def _with_newest(context: Context, assembled: Assembled) -> Assembled:
 def _stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> Journal:
     """Stage everything and make it durable. Return the journal, still in phase `staging`."""
     journal = assembled.journal
-    path = journals.path_of(context.home, journal.id)
-    journals.write(context.files, path, journal)
+    journals.begin(context.home, context.files, journal)
     try:
         steps.reached(Step.RESTORE_STAGED)
         _write_stage(context, plan, assembled, tell)
@@ -161,7 +160,7 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
     moving = replace(journal, phase=MOVING)
     try:
         steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
-        journals.write(context.files, journals.path_of(context.home, journal.id), moving)
+        journals.begin(context.home, context.files, moving)
     except OSError as error:
         put_away(context, journal)
         raise RestoreFailed(f"{error}; nothing was changed") from error

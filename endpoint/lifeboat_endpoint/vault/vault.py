@@ -83,7 +83,8 @@ class Vault(VaultPurging):
         try:
             migrate(metadata, folder / FILE)
             vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock, sealer=sealer)
-            vault.sweep_leftovers()
+            if not metadata.is_read_only:
+                vault.sweep_leftovers()
         except BaseException:
             metadata.close()
             raise
