@@ -29,7 +29,7 @@ from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, ta
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore.finish import write_receipt
 from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.report import draft, left_without
+from lifeboat_daemon.restore.report import draft, gaps_in, left_without
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.surroundings import locate
@@ -190,6 +190,7 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
             number=made.sequence,
         )
         withheld.add(vault, left_without(made))
+        withheld.note_gaps(vault, gaps_in(made))
     return said
 
 

@@ -277,6 +277,8 @@ class _Teller:
 
     def _credential(self, credential_id: str) -> End:
         fate = self._settled.get(credential_id)
+        if fate is None and credential_id in self._plan.filled():
+            return End(Outcome.ACCEPTED)
         if fate is None:
             return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
         if not fate.is_injected:
@@ -295,6 +297,8 @@ def end_of(item: Item) -> End:
         return End(Outcome.DEDUPLICATED)
     if item.action is Action.SKIP:
         return _skipped(item)
+    if item.wanted is not None and item.wanted.has_gap:
+        return End(Outcome.TRANSFORMED, f"written with a gap: {item.reason}", "gap")
     basis = RAW if item.wanted is None else item.wanted.basis
     if basis == MERGED:
         return End(Outcome.TRANSFORMED, "merged", "merged")
