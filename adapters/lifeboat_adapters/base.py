@@ -32,7 +32,7 @@ class BaseAdapter:
 
     home_names: tuple[str, ...] = ()
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         return None
 
     def usual_workspace(self, user_home: Path, name: str) -> Path:
@@ -154,6 +154,9 @@ class BaseAdapter:
     def deliveries(
         self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
     ) -> list[Delivery]:
+        return []
+
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
         return []
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:

@@ -199,7 +199,7 @@ class Row:
 @dataclass(frozen=True, slots=True)
 class NextStep:
     """A command of the runtime that makes a restore take effect. `automatic` ones are run after a restore (re-index),
-    the others are listed and run on `--finish`."""
+    the others are listed and run on `--finish`. `waits` says why one cannot be run now: then it is only listed."""
 
     title: str
     command: tuple[str, ...]
@@ -207,6 +207,7 @@ class NextStep:
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes | None = None
     timeout_seconds: float = 120.0
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,7 @@ class Adapter(Protocol):
 
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]: ...
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         """The runtime's command on this machine, None when it is not on PATH."""
         ...
 
@@ -463,6 +464,11 @@ class Adapter(Protocol):
     ) -> list[Delivery]:
         """What has to be run for the stores of an archive (whole again, by archive path). Reads the runtime's own: what
         is there and usable stays."""
+        ...
+
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+        """What has to be run for the sessions of an archive (files of rows, whole again, by archive path) that the
+        runtime lacks, where only its own command takes them. Errors are those of `rows`."""
         ...
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:

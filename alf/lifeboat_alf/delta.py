@@ -10,6 +10,7 @@ The bundle is a ZIP with
     lifeboat/leaves.bin     one row per changed entry (by path) without `leaf`, then one per record line; see `leaves`
     lifeboat/redactions.json  records that are gone, and the redactions that name what has no salt; see
                               `bundle_redactions`. Metas are those that digests cover
+    lifeboat/keys.json      the agent's wrapped keys at the new sequence, whole; missing where they travel apart
     lifeboat/signature.json the signed sequence that this delta leads to
 
 Of what a redaction names in the base and in the delta neither digest nor patch is written: both would tell of it.
@@ -99,15 +100,19 @@ class _Counted:
         self._out.flush()
 
 
-def write_delta(changes: Changes, out: BinaryIO, *, level: int = 6) -> DeltaSummary:
+def write_delta(changes: Changes, out: BinaryIO, *, keys: JsonObject | None = None, level: int = 6) -> DeltaSummary:
     """Write what leads from one state to another. `out` needs no seek and stays open.
 
-    Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no reader would accept.
+    `keys` is the document for `lifeboat/keys.json`, as in a snapshot: a reader with nothing but files needs the pairs
+    that newer credentials were sealed to. Bodies are read one at a time. Raises UnsafeEntry and TooLarge for what no
+    reader would accept.
     """
     counted = _Counted(out)
     bundle = _Bundle(ArchiveWriter(counted, level), changes.redactions or NONE)  # type: ignore[arg-type]
     _add_entries(bundle, changes.entries)
     _add_records(bundle, changes)
+    if keys:
+        bundle.archive.add(layout.KEYS, codec.encode_pretty(keys))
     _add_proof(bundle, changes)
     _add_manifests(bundle, changes)
     bundle.archive.close()

@@ -51,7 +51,8 @@ class RecordLine(NamedTuple):
 class DeltaReader:
     """A delta from anywhere, checked when opened.
 
-    `manifest` is the whole manifest. `foreign` says that it carries none of our proof: no leaves, no signature.
+    `manifest` is the whole manifest, `keys` what travels in `lifeboat/keys.json`, None where nothing does. `foreign`
+    says that it carries none of our proof: no leaves, no signature.
     Raises the errors of `container.ArchiveReader`, BadDocument, ChecksumMismatch and UnsupportedVersion, SignatureError
     for a record that is left out when no purge says so.
     """
@@ -79,6 +80,7 @@ class DeltaReader:
         self.memory = self._object(self.changes, "memory", optional=True)
         self.items = self._all_items()
         self.sequence = self._sequence()
+        self.keys = self._optional(layout.KEYS)
         self.purged = bundle_redactions.from_document(self._optional(layout.REDACTIONS), self.agent_id)
 
     def __enter__(self) -> Self:

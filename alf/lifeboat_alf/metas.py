@@ -4,6 +4,8 @@
     target       of a link, as text
     executable   true, else absent
     private      true when group and others have no rights, else absent
+    mode         the nine bits of the rights as three octal digits, absent where they follow from the two above: 644 or
+                 755 for a file, 600 or 700 for a private one, 755 for a folder
     mtime_ns     nanoseconds since 1970, as a decimal string
     target_hex   the raw bytes of a target that is not UTF-8
     name_hex     the raw bytes of a name that is not UTF-8 (the path then holds it percent-encoded)
@@ -43,6 +45,25 @@ def check(path: str, meta: JsonObject) -> JsonObject:
     if meta.get("type") == "link" and "target" not in meta:
         raise BadDocument("a link that leads nowhere", entry=path)
     return meta
+
+
+def mode_of(meta: JsonObject) -> int:
+    """Return the rights that a file or folder is made with. What is private has none for others in any case."""
+    if "mode" in meta:
+        mode = int(meta["mode"], 8)
+    else:
+        mode = 0o755 if meta.get("executable") or meta.get("type") == "folder" else 0o644
+    return mode & 0o700 if meta.get("private") else mode
+
+
+def with_mode(meta: JsonObject, mode: int) -> JsonObject:
+    """Return a meta with the nine bits of some rights, where they do not follow from it already."""
+    bits = mode & 0o777
+    return meta if mode_of(meta) == bits else {**meta, "mode": f"{bits:03o}"}
+
+
+def _is_mode(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"[0-7]{3}", value) is not None
 
 
 def _is_truth(value: Any) -> bool:
@@ -85,6 +106,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "target_hex": _is_bytes,
     "executable": _is_truth,
     "private": _is_truth,
+    "mode": _is_mode,
     "mtime_ns": _is_time,
     "name_hex": _is_bytes,
     ATTACHMENT: lambda value: isinstance(value, dict),

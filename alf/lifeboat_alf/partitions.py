@@ -277,9 +277,10 @@ class Ledger:
         if partition not in self.partitions:
             self._replace([partition])
 
-    def seal(self) -> list[Partition]:
-        """Seal what has ended. First thing in a capture; last thing in an agent's first one."""
-        sealed = seal(self.partitions, self.now)
+    def seal(self, now: datetime | None = None) -> list[Partition]:
+        """Seal what has ended at `now` (default: the ledger's). First thing in a capture; last thing in an agent's
+        first one."""
+        sealed = seal(self.partitions, now or self.now)
         self._replace(sealed)
         return sealed
 

@@ -20,6 +20,7 @@ from lifeboat_daemon.restore.diffs import MOST_LINES, unified
 from lifeboat_daemon.restore.opening import number_at
 from lifeboat_daemon.restore.options import fits
 from lifeboat_daemon.words import path_text
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import Vault
 
 WORKSPACE = "workspace"
@@ -154,7 +155,10 @@ def _entry(change: EntryChange, narrow: Narrow, room: _Room) -> JsonObject:
         return document
     if room.left < _LAID_OUT:  # nobody reads files for nothing
         return document | {"omitted": True}
-    bodies = _bytes(change.base_body), _bytes(change.body if change.entry else None)
+    try:
+        bodies = _bytes(change.base_body), _bytes(change.body if change.entry else None)
+    except VaultDamaged:
+        return document | {"damaged": True}
     diff = unified(change.path, *bodies, narrow.most_lines)
     return document if diff is None else document | {"diff": diff.text, "cut": diff.cut}
 
@@ -239,6 +243,8 @@ def lines(document: JsonObject, *, names_only: bool = False) -> Iterator[str]:
             yield from _hunks(file["diff"])
             if file["cut"]:
                 yield "(the rest is left out)"
+        elif file.get("damaged"):
+            yield "(its bytes are damaged; lifeboat verify reads them again where they still are)"
         elif file.get("omitted"):
             yield "(its lines are left out)"
     for record in document["records"]:

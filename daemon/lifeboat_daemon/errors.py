@@ -352,6 +352,29 @@ def of_system(error: OSError | sqlite3.Error) -> DaemonError:
     return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(f"a cache in the home: {error}")
 
 
+def as_known(error: Exception) -> LifeboatError:
+    """Return an error as one of ours. Of a mistake of the program, report type and place only: its text may hold
+    secrets."""
+    if isinstance(error, LifeboatError):
+        return error
+    import sqlite3
+
+    if isinstance(error, OSError | sqlite3.Error):
+        return of_system(error)
+    return UnexpectedError(f"{type(error).__name__} {_place(error)}".rstrip())
+
+
+def _place(error: Exception) -> str:
+    """Where in the program it happened: module and line of the innermost code of ours."""
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        module = trace.tb_frame.f_globals.get("__name__", "")
+        if module.startswith("lifeboat_"):
+            place = f"in {module}, line {trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
 @contextlib.contextmanager
 def system_errors() -> Iterator[None]:
     """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""

@@ -38,6 +38,9 @@ _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "f
 _FIRST_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
 FOLDERS = (*_FIRST_FOLDERS, "logs", "run")
 _BEGUN = "begun.lock"
+_NESTED = ("keys", "restore", "state", "vault")
+"""Folders of the home that hold folders."""
+_EFFECTIVE = os.access in os.supports_effective_ids
 _WAIT = 10.0
 """Seconds."""
 _RELEASE = re.compile(r"[0-9][0-9A-Za-z.+!-]{0,40}")
@@ -165,6 +168,20 @@ class Home:
             raise HomeError(f"{self.folder}: {error}") from error
         return self
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether no command can change anything here: a read-only disk, a copy, a home made immutable. A folder that
+        alone refuses is something else (`unusable_folders`)."""
+        folders = self.vaults_folder, self.state_folder, self.restore_folder
+        return not any(os.access(folder, os.W_OK, effective_ids=_EFFECTIVE) for folder in folders)
+
+    def unusable_folders(self) -> list[Path]:
+        """Return the folders of this home in which this user cannot list, read or write, by their rights or because
+        the disk is read-only."""
+        inner = [folder for parent in ("", *_NESTED) for folder in _folders_below(self.folder / parent)]
+        wanted = os.R_OK | os.W_OK | os.X_OK
+        return [folder for folder in inner if not os.access(folder, wanted, effective_ids=_EFFECTIVE)]
+
     def layout(self, files: FileOperations) -> int:
         """The version of this home's layout. Raises HomeError."""
         path = self.folder / "version"
@@ -250,6 +267,15 @@ class Home:
         except (OSError, UnicodeDecodeError):
             return ""
         return f" of release {found}" if _RELEASE.fullmatch(found) else ""
+
+
+def _folders_below(folder: Path) -> list[Path]:
+    """A folder that cannot be listed has none here: it is itself among those of its parent."""
+    try:
+        found = [Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return sorted(found)
 
 
 def _is_begun(name: str) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
+from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
@@ -17,26 +20,63 @@ from lifeboat_daemon.capture.scan import Scan
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.words import count_text
 
+OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
+    "owner",
+    "extended attributes",
+    "hard links",
+    "holes",
+    "setuid, setgid or sticky bit",
+)
+"""What no restore brings back."""
+_OF_THE_SYSTEM = ("security.", "com.apple.provenance")
+"""Extended attributes that a system gives every file by itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One path. `how`: managed, artifact, large artifact, link, empty folder, or not kept; `why` says more."""
+    """One path. `how`: managed, artifact, large artifact, link, folder, or not kept; `why` says more. `lost` names what
+    of a file that is kept no restore brings back."""
 
     path: str
     kept: bool
     how: str
     why: str
     size: int
+    lost: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def kept(context: Context, agent: Agent) -> list[Kept]:
-    """Everything the newest state holds, and everything in the workspace that it does not."""
+    """Everything the newest state holds, and everything in the workspace and in the runtime's own folder that it does
+    not."""
     with context.vault(agent.id) as vault:
         held = list(_held(vault.state())) if vault.head() is not None else []
-    return sorted([*held, *_left_out(context, agent, {one.path for one in held})], key=lambda one: one.path)
+    seen = _scan(context, agent)
+    if seen is None:
+        return sorted(held, key=lambda one: one.path)
+    live = {found.path: found.real for found in seen.found.values()}
+    held = [replace(one, lost=find_lost(context.files, live[one.path])) if one.path in live else one for one in held]
+    return sorted([*held, *_left_out(seen, {one.path for one in held})], key=lambda one: one.path)
+
+
+def find_lost(files: FileOperations, path: str) -> tuple[str, ...]:
+    """Return what of a file or folder is in no capture (docs/captures.md); nothing for one that went."""
+    try:
+        found = files.lstat(path)
+        attributes = os.listxattr(path, follow_symlinks=False) if hasattr(os, "listxattr") else []
+    except OSError:
+        return ()
+    is_file = stat.S_ISREG(found.st_mode)
+    marks = (
+        (OWNER, hasattr(os, "geteuid") and (found.st_uid, found.st_gid) != (os.geteuid(), os.getegid())),
+        (ATTRIBUTES, any(not name.startswith(_OF_THE_SYSTEM) for name in attributes)),
+        (HARD_LINKS, is_file and found.st_nlink > 1),
+        (HOLES, is_file and getattr(found, "st_blocks", found.st_size) * 512 < found.st_size),
+        (SPECIAL_BITS, not stat.S_ISLNK(found.st_mode) and bool(found.st_mode & 0o7000)),
+    )
+    return tuple(name for name, is_lost in marks if is_lost)
 
 
 def _held(state: State) -> Iterator[Kept]:
@@ -48,7 +88,7 @@ def _held(state: State) -> Iterator[Kept]:
 
 def _how(entry: Entry) -> str:
     if not metas.is_file(entry.meta):
-        return "link" if entry.meta["type"] == "link" else "empty folder"
+        return str(entry.meta["type"])
     if entry.path.startswith(layout.RAW):
         return "managed"
     return "large artifact" if entry.meta.get(metas.ATTACHMENT, {}).get("tier") == 3 else "artifact"
@@ -63,11 +103,8 @@ def _why(entry: Entry) -> str:
     return ", ".join(notes)
 
 
-def _left_out(context: Context, agent: Agent, held: set[str]) -> Iterator[Kept]:
-    seen = _scan(context, agent)
-    if seen is None:
-        return
-    for path, reason in (seen.skipped | seen.unread | seen.missing_roots).items():
+def _left_out(seen: Scan, held: set[str]) -> Iterator[Kept]:
+    for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
         yield Kept(path, False, "not kept", reason, 0)
     for found in seen.found.values():
         if found.path not in held:

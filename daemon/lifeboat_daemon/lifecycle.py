@@ -101,8 +101,8 @@ def _standing(
     age = None if since is None else (context.clock.now() - times.parse(since)).total_seconds()
     return Standing(
         True,
-        held.pid or None,
-        held.release or None,
+        held.pid or (told.pid if told else None),
+        held.release or (told.version if told else None),
         since,
         None if age is None else max(0, int(age)),
         _memory(held.pid),
@@ -166,7 +166,8 @@ def _answering(
     while time.monotonic() < deadline:
         if (client := _if_it_answers(context)) is not None:
             client.close()
-            return look(context)
+            if (found := look(context)).told is not None:
+                return found
         if child is not None and child.poll() is not None:
             raise ServiceError(_why_ended(context, child.returncode, words), fix="lifeboat doctor")
         if time.monotonic() > patient:

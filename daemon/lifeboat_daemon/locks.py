@@ -7,6 +7,7 @@ another command does nobody waits.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import time
@@ -31,6 +32,7 @@ SECONDS = 30.0
 SAID_AFTER = 2.0
 FILE_SECONDS = 10.0
 """Seconds that a command waits for another one that writes the same file."""
+_REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 _LOOK = 0.3
 """Seconds. Who took the lock a moment ago may not have written yet who it is."""
 
@@ -88,7 +90,10 @@ def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> 
     except Timeout:
         raise Busy(_holder_text(context, note)) from None
     except OSError as error:
-        raise of_system(error) from error
+        if error.errno not in _REFUSALS or not context.home.is_read_only:
+            raise of_system(error) from error
+        yield  # no process can change a read-only home, so there is nothing to hold
+        return
     try:
         if lock.lock_counter == 1:
             write_note(context, note, codec.encode({"pid": os.getpid(), "purpose": purpose}))

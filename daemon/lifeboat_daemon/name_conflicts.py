@@ -29,7 +29,9 @@ class Entries(Protocol):
 
     def meta(self, path: str) -> JsonObject | None: ...
 
-    def paths(self, prefix: str) -> Iterator[str]: ...
+    def kinds(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the paths that begin with a prefix, each with "file", "link" or "folder"."""
+        ...
 
 
 def parents(name: str) -> list[str]:
@@ -55,7 +57,7 @@ def find_conflicts(entries: Entries, runtime: str, changed: Collection[str] | No
     for prefixes in ((layout.raw_prefix(runtime), layout.ARTIFACTS), (layout.home_prefix(runtime),)):
         standing = _Standing(entries, prefixes)
         if changed is None or len(changed) > _MOST_ONE_BY_ONE:
-            standing.add(path for prefix in prefixes for path in entries.paths(prefix))
+            standing.add(pair for prefix in prefixes for pair in entries.kinds(prefix))
         else:
             standing.add_around(changed)
         found += standing.conflicts()
@@ -70,20 +72,24 @@ class _Standing:
         self._prefixes = prefixes
         self._kinds: dict[str, dict[str, str]] = {}
 
-    def add(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            name, meta = self._name_of(path), self._entries.meta(path)
-            if name is not None and meta is not None:
-                self._kinds.setdefault(name, {})[path] = str(meta.get("type", FILE))
+    def add(self, kinds: Iterable[tuple[str, str]]) -> None:
+        for path, kind in kinds:
+            if (name := self._name_of(path)) is not None:
+                self._kinds.setdefault(name, {})[path] = kind
 
     def add_around(self, changed: Iterable[str]) -> None:
         """Add paths, what stands above and below them, and what has the same name."""
         for path in changed:
             name = self._name_of(path)
             if name is not None and self._entries.meta(path) is not None:
-                self.add(prefix + each for each in (*parents(name), name) for prefix in self._prefixes)
                 for prefix in self._prefixes:
-                    self.add(self._entries.paths(f"{prefix}{name}/"))
+                    self.add(self._found(prefix + each for each in (*parents(name), name)))
+                    self.add(self._entries.kinds(f"{prefix}{name}/"))
+
+    def _found(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        for path in paths:
+            if (meta := self._entries.meta(path)) is not None:
+                yield path, str(meta.get("type", FILE))
 
     def conflicts(self) -> Iterator[Conflict]:
         for paths in self._kinds.values():

@@ -10,14 +10,25 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.folder_names import is_there, names_in
 from lifeboat_daemon.purge import folders
 from lifeboat_daemon.remotes import registry
-from lifeboat_keys.names import SETTLING
+from lifeboat_keys.names import DEVICE_KEY, FINGERPRINT_KEY, SETTLING, USER_PUBLIC
 
 
 def rebuild_lost(context: Context) -> list[str]:
     """Write the lost files of agents again, a sentence for each, and keep a copy of what could be lost."""
     with contextlib.suppress(OSError, LifeboatError):  # on a full disk there is no copy, and nothing depends on it
         registry.keep_copies(context)
+        _make_machine_keys(context)
     return lost_agents.rebuild(context)
+
+
+def _make_machine_keys(context: Context) -> None:
+    """Make the keys that this machine makes by itself where one is lost: a restore needs them as a capture does.
+    Raises KeysError while the user's key is away, which `status` says."""
+    folder = context.home.keys_folder
+    if is_there(context.files, folder / USER_PUBLIC) and not all(
+        is_there(context.files, folder / name) for name in (DEVICE_KEY, FINGERPRINT_KEY)
+    ):
+        context.keys().ensure()
 
 
 def finish_restores(context: Context) -> list[str]:

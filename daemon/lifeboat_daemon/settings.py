@@ -252,7 +252,7 @@ SETTINGS: dict[str, Setting] = {
         Setting(
             "artifacts.interval",
             parse_duration,
-            "90s",
+            "100s",
             "the service captures a large file at most this often, one over 50 MB proportionally less often",
         ),
         Setting("artifacts.versions", parse_count, 3, "how many versions of a large file keep their bytes"),

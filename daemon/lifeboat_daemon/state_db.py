@@ -16,7 +16,13 @@ from lifeboat_daemon.seen import Known, StatKey
 
 VERSION = 9
 _LARGEST = 2**63 - 1
-_NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
+_NOT_ITS_FAULT = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_CANNOT_WRITE = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
 _TABLES = """
 create table fact(key text primary key, value text not null) without rowid;
 create table seen(native blob primary key, path text not null, size not null, mtime_ns not null, ctime_ns not null,
@@ -68,21 +74,42 @@ WORDS = "words"
 class StateDb:
     """One agent's caches. Opened for one piece of work and closed again."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, is_lasting: bool = True) -> None:
         self.connection = connection
         self.path = path
+        self.is_lasting = is_lasting
 
     @classmethod
     def open(cls, path: Path, vault_id: str) -> StateDb:
-        """Open, or make anew what cannot be used. Raises OSError or sqlite3.Error when even that fails, and when the
-        file is in use or its disk is full: then nothing is wrong with it."""
+        """Open, or make again what cannot be used; in memory where nothing can be written (`is_lasting`).
+
+        Raises sqlite3.Error when the file is in use: then nothing is wrong with it.
+        """
+        try:
+            return cls._connect_again(path, vault_id)
+        except OSError:
+            return cls._in_memory(path, vault_id)
+        except sqlite3.Error as error:
+            if not is_for_want_of_writing(error):
+                raise
+            return cls._in_memory(path, vault_id)
+
+    @classmethod
+    def _connect_again(cls, path: Path, vault_id: str) -> StateDb:
         try:
             return cls._connect(path, vault_id)
         except sqlite3.DatabaseError as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_ITS_FAULT or is_for_want_of_writing(error):
                 raise
             throw_away(path)
             return cls._connect(path, vault_id)
+
+    @classmethod
+    def _in_memory(cls, path: Path, vault_id: str) -> StateDb:
+        """What follows from the vault can be looked up, and a capture reads everything; nothing is remembered."""
+        state = cls(sqlite3.connect(":memory:", isolation_level=None), path, is_lasting=False)
+        state._create(vault_id)
+        return state
 
     @classmethod
     def _connect(cls, path: Path, vault_id: str) -> StateDb:
@@ -276,6 +303,11 @@ class StateDb:
                 found.setdefault(superseded, 0)
                 found[successor] = place
         return sorted(found, key=lambda each: found[each])
+
+
+def is_for_want_of_writing(error: OSError | sqlite3.Error) -> bool:
+    """Return whether nothing is wrong with a cache but that it cannot be written now: a full disk, a lost folder."""
+    return isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _CANNOT_WRITE
 
 
 def _held(number: int) -> int | str:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from lifeboat_alf import codec, layout
+from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
+
+WORKSPACE_MODE = "workspace_mode"
+"""In the manifest: the nine bits of the workspace's own rights as three octal digits; absent for 755."""
+
+
+def workspace_mode(state: State) -> int:
+    """The rights that a workspace is made with."""
+    written = of(state, layout.MANIFEST).get(WORKSPACE_MODE, "755")
+    return metas.mode_of(metas.check(layout.MANIFEST, {"type": "folder", "mode": written}))
 
 
 def read(data: bytes | None) -> JsonObject:

@@ -12,6 +12,7 @@ from lifeboat_daemon.capture import guard, lookalikes, not_captured
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.health.standing import (
     ERROR,
     FENCED,
@@ -39,7 +40,7 @@ from lifeboat_daemon.health.wakefulness import awake
 from lifeboat_daemon.purge.keep_out import FOUND, found_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import argument, path_text, size_text
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
 
@@ -67,6 +68,8 @@ __all__ = [
     "verdict",
 ]
 
+_LEAST_FREE = 1 << 20
+"""Bytes that a small capture needs, with its log and caches."""
 LAST_WHOLE = "last_whole"
 """The vault's decision that says when every kept sequence held: {sequence, time}."""
 DAMAGED = "damaged"
@@ -93,7 +96,28 @@ def _problems(context: Context) -> list[str]:
         problem = problem and f"{problem}; the last good settings are in force"
     except LifeboatError as error:
         problem = error.message
-    return [*([problem] if problem else []), *lost_agents.problems(context)]
+    return [*([problem] if problem else []), *_unusable(context), *_full(context), *lost_agents.problems(context)]
+
+
+def _full(context: Context) -> list[str]:
+    """A capture that failed on a full disk could not write down that it did, so the disk is asked."""
+    try:
+        free = context.files.free_space(context.home.folder)
+    except OSError:
+        return []
+    if free >= _LEAST_FREE:
+        return []
+    return [f"the disk of {context.home.folder} is full ({size_text(free)} free): what changes is not captured"]
+
+
+def _unusable(context: Context) -> list[str]:
+    """Say once why nothing can be kept, when it is so."""
+    if context.home.is_read_only:
+        return [f"{context.home.folder} is read-only: what was kept can be read, and nothing is captured"]
+    found = context.home.unusable_folders()
+    return [
+        f"{folder} cannot be read and written by this user: chmod u+rwx {argument(str(folder))}" for folder in found
+    ]
 
 
 def key_facts(key: KeyStatus) -> KeyFacts:
@@ -122,12 +146,12 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
     head = vault.head()
     verified: JsonObject = vault.get(LAST_VERIFIED) or {}
     whole: JsonObject = vault.get(LAST_WHOLE) or {}
-    captured, alike = _of_caches(context, vault)
+    captured, alike, cache_problem = _of_caches(context, vault)
     space = room.measure(context, agent, vault)
     left = not_captured.read(captured)
     return Facts(
         sequence=None if head is None else head.number,
-        last_captured_at=captured.get("time") or (None if head is None else head.time),
+        last_captured_at=captured.get("time") or (None if head is None else head.recorded_at),
         last_verified_at=verified.get("time"),
         last_whole_at=whole.get("time"),
         verified_in=LOCAL if verified else None,
@@ -145,12 +169,16 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),
+        unreadable=cache_problem,
     )
 
 
-def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places]:
-    """What the last capture said, and what looks like a secret; nothing before the first."""
-    if not context.home.state_file(vault.agent_id).exists():
-        return {}, {}
-    with StateDb.open(context.home.state_file(vault.agent_id), vault.id) as db:
-        return db.get(LAST_CAPTURE) or {}, lookalikes.read(db)
+def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, str | None]:
+    """What the last capture said, what looks like a secret, and why the cache cannot be used; nothing before the first
+    capture."""
+    path = context.home.state_file(vault.agent_id)
+    if not is_there(context.files, path):
+        return {}, {}, None
+    with StateDb.open(path, vault.id) as db:
+        problem = None if db.is_lasting else f"{path} cannot be read and written: what the last capture said is unknown"
+        return db.get(LAST_CAPTURE) or {}, lookalikes.read(db), problem

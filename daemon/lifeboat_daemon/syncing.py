@@ -16,11 +16,11 @@ from lifeboat_daemon.health import due, second_copies
 from lifeboat_daemon.health.states import ERROR, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.words import argument
+from lifeboat_endpoint.errors import RemoteDamaged
 
 
-def sync(
-    context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True
-) -> JsonObject:
+def sync(context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True) -> JsonObject:
     """Capture an agent, then (with `care`) let go what retention lets go; one agent of `sync --json`.
 
     `full` and `paced` are those of `capture`. Raises what `capture` raises.
@@ -69,7 +69,7 @@ def _failed(config: RemoteConfig, state: str, message: str, code: str, fix: str 
 
 
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
-    """As the service does it, where that is due."""
+    """Verify a remote as the service does it, where that is due. Raises RemoteDamaged for a copy that does not hold."""
     from lifeboat_daemon.remotes import drilling
 
     with context.vault(agent.id) as vault:
@@ -77,7 +77,10 @@ def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     every = float(context.setting("verify.every", agent))
     verified_at = None if known is None else known.verified_at
     if due.remote_is_due(verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
-        drilling.read_back(context, agent, config)
+        found = drilling.read_back(context, agent, config)
+        if not found["ok"]:
+            fix = f"lifeboat verify {argument(agent.name)} --remote {argument(config.name)}"
+            raise RemoteDamaged(f"its copy does not hold: {found['findings'][0]}", fix=fix)
 
 
 def head_number(context: Context, agent: Agent) -> int | None:

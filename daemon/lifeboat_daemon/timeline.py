@@ -41,7 +41,7 @@ def document(context: Context, agent: Agent, wanted: Wanted) -> JsonObject:
     with context.vault(agent.id) as vault:
         rows = vault.sequences()
         told = teller(context, vault)
-    chosen = [row for row in reversed(rows) if is_within(row.time)][: wanted.limit]
+    chosen = [row for row in reversed(rows) if is_within(row.recorded_at)][: wanted.limit]
     return {
         "agent": agent.id,
         "total": len(rows),
@@ -91,7 +91,7 @@ def _verified_here(vault: Vault) -> Callable[[int], bool]:
 def _entry(row: SequenceRow) -> JsonObject:
     return {
         "sequence": row.number,
-        "created_at": row.time,
+        "created_at": row.recorded_at,
         "kind": row.kind,
         "changes": row.counts,
         "files": _count(row.counts.get("raw")),
@@ -140,5 +140,5 @@ def _made(rows: list[SequenceRow]) -> Iterator[tuple[str, int]]:
     before: int | None = None
     for row in rows:
         thinned = 0 if before is None or row.base is None else row.base - before
-        yield row.time, 1 + max(0, thinned)
+        yield row.recorded_at, 1 + max(0, thinned)
         before = row.number

@@ -7,12 +7,14 @@ checks every other kept sequence too.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import stat
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -25,7 +27,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
-from lifeboat_daemon import verification_rows
+from lifeboat_daemon import healing, verification_rows
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
@@ -41,7 +43,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
-from lifeboat_endpoint.errors import RemoteError
+from lifeboat_endpoint.errors import RemoteError, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -58,7 +60,8 @@ class Drill:
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
     described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
     `damaged` names databases that SQLite finds damaged, and that are the same in the workspace; `not_captured` says
-    what is not in the sequence, where it is the newest, and `over_limit` how many of these files wait for the user."""
+    what is not in the sequence, where it is the newest, and `over_limit` how many of these files wait for the user.
+    `healed` says which damaged bytes were read again, and from where."""
 
     agent: str
     sequence: int
@@ -69,6 +72,7 @@ class Drill:
     signed: bool = True
     whole: bool = False
     rows: int = 0
+    healed: list[str] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
     not_captured: list[str] = field(default_factory=list)
     over_limit: int = 0
@@ -85,7 +89,8 @@ class Drill:
 class Sample:
     """What a sample found. The digest and the signature of `sequence` cover everything; `files` and `records` say how
     many bodies of each were read back, `bytes` their size; `hurried`: time was over before all that were chosen.
-    `sequence` is None where even its row cannot be read."""
+    `sequence` is None where even its row cannot be read. `healed` says which damaged bytes were read again, and from
+    where; then all of the sequence was looked at once more."""
 
     agent: str
     sequence: int | None
@@ -95,6 +100,7 @@ class Sample:
     mismatches: list[str]
     signed: bool = True
     hurried: bool = False
+    healed: list[str] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -128,8 +134,14 @@ def sample(
         )
         if found.number is None and not found.findings:
             raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
-        result = _of_sample(agent, found)
-        _remember_sample(vault, result)
+        healed = list[str]()
+        with _if_it_can_be_written():
+            healed = healing.from_workspace(context, agent, vault, found.damaged)
+        if healed:
+            found = vault.verify(found.number, trusted=trusted(context), whole=False)
+        result = replace(_of_sample(agent, found), healed=healed)
+        with _if_it_can_be_written():
+            _remember_sample(vault, result)
     return result
 
 
@@ -144,6 +156,11 @@ def _of_sample(agent: Agent, found: Verification) -> Sample:
         signed=not found.unsigned,
         hurried=found.hurried,
     )
+
+
+def _if_it_can_be_written() -> AbstractContextManager[None]:
+    """On a read-only or full disk a verification says what it found, and `status` says that nothing can be written."""
+    return contextlib.suppress(VaultFull, VaultUnusable)
 
 
 def _remember_sample(vault: Vault, result: Sample) -> None:
@@ -174,8 +191,15 @@ def drill(
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        result = try_out(context, agent, vault.state(chosen), _sentences(kept), tell, whole=whole)
-        _remember(vault, result, context.now())
+        healed, missed = list[str](), list[str]()
+        with _if_it_can_be_written():
+            healed, missed = healing.heal(context, agent, vault, kept.damaged, tell)
+        if healed:
+            kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
+        found = [*_sentences(kept), *(missed if kept.damaged else ())]
+        result = replace(try_out(context, agent, vault.state(chosen), found, tell, whole=whole), healed=healed)
+        with _if_it_can_be_written():
+            _remember(vault, result, context.now())
         head = vault.head()
     if head is None or head.number != chosen:
         return result
@@ -226,6 +250,7 @@ def try_out(
     try:
         inventory = inventories.take(state)
         inventories.check_signature(state, inventory, trusted(context))
+        inventory = inventories.prove(state, inventory)
         proven = Proven(state, inventory)
         adapter = context.adapter(agent.runtime)
         wanted = contents_module.gather(proven, inventory, adapter)
@@ -239,6 +264,7 @@ def try_out(
             live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
         lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
+        lost += [f"the record {each} was changed" for each in inventory.damaged_records]
         return Drill(
             agent=agent.id,
             sequence=state.sequence.number,
@@ -276,6 +302,7 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
             if error.errno not in _ABOUT_THE_NAME:
                 raise
             found.append(f"{printable(item.name)}: {error.strerror}")
+    stage.settle_folders()
     compared = counted(tell, "Comparing every byte", len(items))
     for path, item in items:
         found += _differences(files, path, item)

@@ -32,6 +32,13 @@ def test_a_file_is_cut_at_its_headings() -> None:
     ]
 
 
+@pytest.mark.parametrize("blank", ["\n", "\n\n", "  \n\t\r\n"])
+def test_a_memory_that_is_added_after_comments_begins_with_its_own_text(blank: str) -> None:
+    text = f"<!-- memory 4f1c09ab -->\nLikes green tea.\n<!-- /memory -->\n{blank}  - Sails on Thursdays.\n"
+    sections = split("memory/core.md", text)
+    assert [section.text for section in sections] == ["Likes green tea.", "  - Sails on Thursdays.\n"]
+
+
 def test_the_entries_of_memory_md_are_its_top_sections() -> None:
     assert contents("MEMORY.md", "# M\n\n## A\n\n### a\n\n## B\n") == ["# M\n\n", "## A\n\n### a\n\n", "## B\n"]
 

@@ -212,9 +212,10 @@ def test_a_stale_hook_is_named(tmp_path: Path) -> None:
 
 
 def test_nothing_of_the_hook_is_captured(tmp_path: Path) -> None:
-    reason = "state of the runtime on this machine"
+    reason = "Lifeboat's hook, put in on each machine: lifeboat agents hook"
     assert exclusion("raw/openclaw-home/hooks/lifeboat/lifeboat.json", is_folder=False) == reason
-    assert exclusion("raw/openclaw-home/hooks", is_folder=True) == reason
+    assert exclusion("raw/openclaw-home/hooks/lifeboat", is_folder=True) == reason
+    assert exclusion("raw/openclaw-home/hooks/lifeboat-of-mine/HOOK.md", is_folder=False) is None
 
 
 def test_a_runtime_without_hooks_says_so(tmp_path: Path) -> None:

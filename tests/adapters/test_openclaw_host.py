@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import socket
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,47 @@ def test_what_the_installation_has_is_not_listed_again(tmp_path: Path) -> None:
         "Schedule New",
         "Bring back the intention: Ask",
     ]
+
+
+OF_OPENCLAW = (
+    {"declaration_key": "heartbeat:main", "payload_kind": "heartbeat"},
+    {"declaration_key": "skill-collection-review:main"},
+    {"declaration_key": "memory-core:memory-dreaming-promotion", "description": "[managed-by=memory-core] Promote"},
+    {"description": "[managed-by=another-plugin] Tidy up"},
+)
+
+
+@pytest.mark.parametrize("row", OF_OPENCLAW)
+def test_jobs_that_openclaw_makes_itself_are_not_offered(tmp_path: Path, row: dict[str, Any]) -> None:
+    own = workspaces.cron_job("job-x", "main", "Of the program", "0 3 * * *", "Work.")
+    state = MemoryState()
+    found = {"job_id": "job-x", "name": "Of the program", "job_json": json.dumps(own), "enabled": 1, **row}
+    state.put(DB + "state/cron_jobs.jsonl", json.dumps(found).encode() + b"\n")
+    assert [step.title for step in ADAPTER.next_steps(bare(tmp_path), state)][2:] == []
+
+
+def test_a_job_that_was_scheduled_again_is_not_listed_again(tmp_path: Path) -> None:
+    made = workspaces.make_state_dir(tmp_path / ".openclaw")
+    with closing(sqlite3.connect(made.state_database)) as connection, connection:
+        connection.execute(
+            "UPDATE cron_jobs SET job_id = 'other', declaration_key = 'lifeboat:job-tides' WHERE job_id = 'job-tides'"
+        )
+    steps = ADAPTER.next_steps(ADAPTER.locate(made.workspace, {}, tmp_path), with_rows(jobs=workspaces.JOBS[:1]))
+    assert "Schedule Tide table" not in [step.title for step in steps]
+
+
+def test_scheduling_waits_for_the_gateway_and_says_so(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as gateway:
+        port = gateway.getsockname()[1]
+        (tmp_path / "openclaw.json").write_text(json.dumps({"gateway": {"mode": "local", "port": port}}))
+        installed = Installation(
+            "openclaw", tmp_path / "ws", "main", "Ada", state_dir=tmp_path, config=tmp_path / "openclaw.json"
+        )
+        assert {step.waits for step in ADAPTER.next_steps(installed, with_rows())} == {""}
+    waiting = {
+        step.title for step in ADAPTER.next_steps(installed, with_rows()) if "openclaw gateway run" in step.waits
+    }
+    assert waiting == {"Schedule Tide table", "Schedule Source check"}
 
 
 def test_a_database_that_cannot_be_read_makes_no_command_disappear(tmp_path: Path) -> None:

@@ -92,6 +92,12 @@ def test_folders_of_state_and_artifacts_are_entered() -> None:
         "credentials/telegram-allowFrom.json",
         "agents/main/agent/auth-profiles.json",
         "skills/a/SKILL.md",
+        "hooks/tide/HOOK.md",
+        "extensions/harbour/index.js",
+        "wiki/main/entities/mira.md",
+        "media/inbound/chart.png",
+        "memory/lancedb/memories.lance/_versions/1.manifest",
+        "settings/tts.json",
         "db/state/cron_jobs.jsonl",
         "db/auth/profiles.jsonl",
     ],
@@ -113,6 +119,10 @@ def test_of_the_state_folder_configuration_credentials_and_managed_skills_are_ke
         "agents/main/agent/deep/agent/auth-profiles.json",
         "workspace-rover/settings.json",
         "skills/a/node_modules/b",
+        "extensions/harbour/node_modules/b.js",
+        "hooks/lifeboat/handler.js",
+        "media/playback-transcode/a.ogg",
+        "memory/main.sqlite",
         "parts/.hidden.json",
     ],
 )
@@ -120,12 +130,39 @@ def test_the_rest_of_the_state_folder_is_left_out(path: str) -> None:
     assert placement.place(HOME + path, is_folder=False) is Placement.EXCLUDED
 
 
-@pytest.mark.parametrize("folder", ["skills", "credentials/whatsapp/default", "agents", "agents/main/agent", "parts"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "skills",
+        "wiki/main",
+        "media",
+        "media/inbound",
+        "memory",
+        "memory/lancedb/a",
+        "hooks",
+        "credentials/whatsapp/default",
+        "agents",
+        "agents/main/agent",
+        "parts",
+    ],
+)
 def test_folders_of_the_state_folder_that_hold_something_kept_are_entered(folder: str) -> None:
     assert placement.place(HOME + folder, is_folder=True) is Placement.MANAGED
 
 
-@pytest.mark.parametrize("folder", ["state", "identity", "workspace-rover", "agents/main/sessions", "agents/a/agent/b"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "state",
+        "media/playback-transcode",
+        "hooks/lifeboat",
+        "memory/other",
+        "identity",
+        "workspace-rover",
+        "agents/main/sessions",
+        "agents/a/agent/b",
+    ],
+)
 def test_other_folders_of_the_state_folder_are_not_entered(folder: str) -> None:
     assert placement.place(HOME + folder, is_folder=True) is Placement.EXCLUDED
 

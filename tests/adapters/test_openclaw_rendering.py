@@ -201,3 +201,25 @@ def test_a_raw_file_whose_memories_changed_is_merged_in_its_order() -> None:
     (made,) = ADAPTER.render(state)
     assert (made.path, made.basis) == (RAW + "MEMORY.md", "merged")
     assert made.data == b"## A\n\nONE\n\n## B\n\ntwo\n## C\n"
+
+
+@pytest.mark.parametrize("memory_type", ["summary", "semantic", "preference", "episodic"])
+@pytest.mark.parametrize(
+    "marked",
+    [
+        {"namespace": f"principal_context:{ID}b"},
+        {"namespace": "principal_context:p-2"},
+        {"raw_source_format": {"zeroclaw": {"row": {"principal_id": "user:alice"}}}},
+    ],
+)
+def test_a_memory_of_one_principal_stands_in_no_note_that_all_are_told_of(memory_type: str, marked: Any) -> None:
+    state = MemoryState().add_all([memory("Alice dreads the open sea.", memory_type=memory_type, **marked)])
+    (name,) = render(state)
+    assert name.startswith(("memory/principals/", "memory/principal_context-p-2-", "memory/private-user-alice-"))
+
+
+def test_a_memory_whose_row_names_no_principal_is_told_to_all() -> None:
+    part = {"zeroclaw": {"row": {"principal_id": None}}}
+    assert set(render(MemoryState().add_all([memory("tea", memory_type="summary", raw_source_format=part)]))) == {
+        "MEMORY.md"
+    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeConfigError, RuntimeDatabaseError
+from lifeboat_adapters.memory_stores import MemoryTable
 from lifeboat_adapters.zeroclaw import ADAPTER
 from support.adapters.zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, Install, make_install
 
@@ -189,6 +191,39 @@ def test_memories_of_an_agent_that_is_not_configured_are_offered(tmp_path: Path)
     (offer,) = ADAPTER.offers(located(made))
     assert offer.what == "1 memory of rover, an agent that is not configured"
     assert str(made.workspace("rover")) in offer.command
+
+
+def unnamed_default(tmp_path: Path, agents: tuple[str, ...] = ("default", "ada", "rover")) -> Install:
+    """An installation in which memories are the agent's `default`, which is not configured and has no workspace."""
+    made = make_install(tmp_path / ".zeroclaw", agents=agents)
+    made.remember("imported", "The kettle is in the galley.", alias="default")
+    made.remember("own", "The spare key hangs behind the barometer.", alias="ada")
+    file = made.home / "config.toml"
+    file.write_text(file.read_text().replace("agents.default", "unrelated"))
+    shutil.rmtree(made.workspace("default").parent)
+    return made
+
+
+def keys(made: Install, alias: str) -> set[str]:
+    store = ADAPTER.memory_store(located(made, alias))
+    assert isinstance(store, MemoryTable)
+    with closing(sqlite3.connect(made.database)) as connection:
+        query = f"SELECT key FROM {store.table} WHERE {store.where}"
+        return {key for (key,) in connection.execute(query, store.parameters)}
+
+
+def test_memories_of_zeroclaws_own_agent_are_the_first_agents_where_it_is_not_configured(tmp_path: Path) -> None:
+    made = unnamed_default(tmp_path)
+    assert keys(made, "ada") == {"imported", "own"}
+    assert keys(made, "rover") == set()
+    assert list(ADAPTER.offers(located(made, "ada"))) == []
+
+
+def test_memories_of_an_own_agent_that_has_a_workspace_are_offered(tmp_path: Path) -> None:
+    made = unnamed_default(tmp_path)
+    made.workspace("default").mkdir(parents=True)
+    assert keys(made, "ada") == {"own"}
+    assert [offer.what.partition(",")[0] for offer in ADAPTER.offers(located(made, "ada"))] == ["1 memory of default"]
 
 
 # Transcripts ----------------------------------------------------------------------------------------------------------

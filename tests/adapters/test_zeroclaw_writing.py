@@ -89,7 +89,19 @@ def test_a_new_database_says_its_version_and_its_agent(tmp_path: Path) -> None:
     write = restores.restored(restores.fresh(tmp_path), state_of(TEA))
     with opened(write.path) as connection:
         assert connection.execute("SELECT component, version FROM schema_version").fetchall() == [("memories", 1)]
-        assert connection.execute("SELECT alias FROM agents").fetchall() == [("ada",)]
+        assert connection.execute("SELECT alias FROM agents ORDER BY 1").fetchall() == [("ada",), ("default",)]
+
+
+def test_zeroclaws_own_agent_can_store_something_in_a_new_database(tmp_path: Path) -> None:
+    """ZeroClaw makes the row with the table, never later, and stores nothing without it."""
+    write = restores.restored(restores.fresh(tmp_path), state_of(TEA))
+    with opened(write.path) as connection:
+        connection.execute("PRAGMA foreign_keys = ON")
+        (id,) = connection.execute("SELECT id FROM agents WHERE alias = 'default'").fetchone()
+        connection.execute(
+            "INSERT INTO memories (id, key, content, created_at, updated_at, agent_id) VALUES ('n','n','n','','',?)",
+            (id,),
+        )
 
 
 def test_the_agent_keeps_the_id_that_it_had(tmp_path: Path) -> None:
@@ -97,7 +109,7 @@ def test_the_agent_keeps_the_id_that_it_had(tmp_path: Path) -> None:
     tables = {f"{paths.BRAIN_ROWS}agents.jsonl": former}
     write = restores.restored(restores.fresh(tmp_path), state_of(TEA), tables=tables)
     with opened(write.path) as connection:
-        found = connection.execute("SELECT id, alias, created_at FROM agents").fetchall()
+        found = connection.execute("SELECT id, alias, created_at FROM agents WHERE alias = 'ada'").fetchall()
     assert found == [("a-former-id", "ada", restores.OLDER)]
 
 

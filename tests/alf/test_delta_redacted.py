@@ -20,12 +20,23 @@ from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import ApplyError, BadDocument, BaseMismatch, SignatureError
 from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import MemoryState
 from lifeboat_alf.validate import validate
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
-from support.alf.random_states import applied, assert_same, cut, delta_bytes, redaction, redactions_of, two_states
+from support.alf.random_states import (
+    Script,
+    applied,
+    archive,
+    assert_same,
+    cut,
+    delta_bytes,
+    redaction,
+    redactions_of,
+    two_states,
+)
 
 PIN = "The door opens with 492817."
 NOTE = "raw/openclaw/memory/notes.md"
@@ -65,6 +76,18 @@ def test_a_delta_of_before_the_purge_reads_as_it_does_now_on_a_purged_archive(st
         return
     assert (list(found.records()), list(found.gone())) == (list(b.records()), list(b.gone()))
     assert merkle.state_digest(found, check_bodies=False) == b.sequence.digest
+
+
+@given(two_states(), st.data())
+@settings(max_examples=40)
+def test_deltas_that_bring_a_purge_stack_on_an_archive(states, data):
+    a, b = states
+    c = Script(data.draw).run(b.copy(number=b.sequence.number + 5))
+    purge = data.draw(redactions_of(a, b, c))
+    b.redact(purge)
+    c.redact(purge)
+    with SnapshotReader(io.BytesIO(archive(a))) as base:
+        assert_same(applied(applied(base, delta_bytes(a, b)), delta_bytes(b, c)), c)
 
 
 class Story:

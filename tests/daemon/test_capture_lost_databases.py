@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_daemon import agents, config, withheld
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import RestoreOptions, restore
+from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_stores import api_key, put_own, put_shared, store
 from support.adapters.openclaw_workspaces import StateFolder, make_state_database, make_state_dir
 from support.daemon.protected import SteadyClock
@@ -123,7 +125,7 @@ def test_rows_that_were_deleted_from_their_table_are_deleted(juniper: Juniper) -
     assert [row["job_id"] for row in juniper.rows(CRON)] == ["job-heartbeat"]
 
 
-def test_accepting_lets_the_rows_of_a_lost_database_go(juniper: Juniper) -> None:
+def test_accepting_removes_the_rows_of_a_lost_database(juniper: Juniper) -> None:
     juniper.state.state_database.unlink()
     juniper.capture()
     agents.accept(juniper.context, juniper.agent)
@@ -175,7 +177,7 @@ def test_a_job_that_is_scheduled_again_takes_the_place_of_the_one_that_waited(ju
     assert [row["job_id"] for row in juniper.rows(CRON)] == ["job-heartbeat"]
 
 
-def test_accepting_lets_rows_go_that_wait_since_a_restore(juniper: Juniper) -> None:
+def test_accepting_removes_rows_that_wait_since_a_restore(juniper: Juniper) -> None:
     shutil.rmtree(juniper.state.folder)
     juniper.restore_in_place()
     make_state_database(juniper.state)
@@ -188,6 +190,27 @@ def test_accepting_lets_rows_go_that_wait_since_a_restore(juniper: Juniper) -> N
         assert withheld.rows(vault, DB) == {}
     juniper.capture()
     assert juniper.rows(CRON) == []
+
+
+@pytest.mark.parametrize("doctor", ["works", "fails"])
+def test_sessions_come_back_through_the_program_or_stay_in_the_archive(juniper: Juniper, doctor: str) -> None:
+    fake = FakeOpenClaw.install(juniper.state.folder.parent / "bin")
+    fake.behave(doctor=doctor)
+    around = dict(juniper.context.environment) | {"PATH": f"{fake.folder}:/usr/bin:/bin"}
+    juniper.context = Context.open(around, clock=juniper.clock)
+    before = juniper.rows(EVENTS)
+    shutil.rmtree(juniper.state.folder)
+    chosen = RowChoice(sessions=True)
+    report = restore(juniper.context, juniper.agent, RestoreOptions(yes=True, reindex=False, rows=chosen))
+    sessions = juniper.state.folder / "agents/main/sessions"
+    assert list(sessions.iterdir()) == []
+    juniper.capture()
+    texts = {str(json.loads(str(row["event_json"]))) for row in juniper.rows(EVENTS)}
+    assert texts == {str(json.loads(str(row["event_json"]))) for row in before}
+    with juniper.context.vault(juniper.agent.id) as vault:
+        waits = EVENTS in withheld.rows(vault, DB)
+    assert waits is (doctor == "fails")
+    assert any("OpenClaw's sessions" in warning for warning in report.warnings) is (doctor == "fails")
 
 
 # ZeroClaw -----------------------------------------------------------------------------------------------------------

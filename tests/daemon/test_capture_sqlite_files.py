@@ -122,6 +122,15 @@ def test_a_database_is_known_by_its_header_and_its_log_is_no_file_of_its_own(
     assert rows_in(restored(ada, tmp_path, "memory.dat")) == 7
 
 
+def test_a_folder_with_the_name_of_a_log_is_captured_as_a_folder(ada: Protected, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(TABLE)
+    ada.write("orders.db-journal/note.txt", "A note.\n")
+    os.utime(database, (0, 0))  # SQLite cannot open it beside this folder
+    assert ada.capture().complete
+    assert {"orders.db", "orders.db-journal/note.txt"} <= ada.kept().keys()
+
+
 def test_counters_in_the_header_are_no_change(ada: Protected, database: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         connection.execute(TABLE)

@@ -97,7 +97,9 @@ def test_a_threshold_moves_artifacts_between_the_tiers_of_that_export_only(ada: 
     assert "table.csv" in [each["filename"] for each in all_in.artifacts["included"]]
     assert {"filename": "table.csv", "size_bytes": 20_000} in few_in.artifacts["referenced"]
     assert codec.decode(entries_of(tmp_path / "b.alf")[layout.ATTACHMENTS])["artifact_size_threshold"] == 10_000
-    assert ada.head == head
+    assert (few_in.sequence, ada.head) == (head + 1, head + 2)
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.changes(head, head + 2).entries == []
 
 
 def test_a_file_is_not_replaced_unless_forced(ada: Harbour, tmp_path: Path) -> None:

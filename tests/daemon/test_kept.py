@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.kept import Kept, kept
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.kept import Kept, find_lost, kept
 from support.adapters import openclaw_workspaces
 from support.daemon.cli_client import run
 from support.daemon.protected import Protected
+from support.daemon.unnamed_files import unnamed
+from support.daemon.zeroclaw_protected import ProtectedClaw
 
 
 def by_path(ada: Protected) -> dict[str, Kept]:
@@ -26,7 +29,34 @@ def test_what_is_kept_says_as_what(ada: Protected) -> None:
     found = by_path(ada)
     assert found["raw/openclaw/MEMORY.md"].how == "managed" and "3 memories" in found["raw/openclaw/MEMORY.md"].why
     assert found["artifacts/plan.csv"].how == "artifact" and found["artifacts/chart.bin"].how == "large artifact"
-    assert (found["raw/openclaw/now"].how, found["raw/openclaw/later"].how) == ("link", "empty folder")
+    assert (found["raw/openclaw/now"].how, found["raw/openclaw/later"].how) == ("link", "folder")
+
+
+def test_what_no_restore_brings_back_is_marked(ada: Protected) -> None:
+    ada.write("tide.csv", "a,b\n")
+    os.link(ada.workspace / "tide.csv", ada.workspace / "same.csv")
+    with (ada.workspace / "sparse.bin").open("wb") as sparse:
+        sparse.truncate(1 << 20)
+    ada.write("tool", "x", mode=0o4755)
+    ada.capture()
+    found = by_path(ada)
+    lost = {name: found[f"artifacts/{name}"].lost for name in ("tide.csv", "same.csv", "sparse.bin", "tool")}
+    assert lost == {
+        "tide.csv": ("hard links",),
+        "same.csv": ("hard links",),
+        "sparse.bin": ("holes",),
+        "tool": ("setuid, setgid or sticky bit",),
+    }
+    assert found["raw/openclaw/MEMORY.md"].lost == ()
+
+
+def test_an_owner_and_extended_attributes_are_marked(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        os, "listxattr", lambda path, follow_symlinks=True: ["security.selinux", "user.mood"], raising=False
+    )
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert find_lost(SystemFiles(), os.fspath(ada.workspace / "MEMORY.md")) == ("owner", "extended attributes")
+    assert find_lost(SystemFiles(), os.fspath(ada.workspace / "gone.md")) == ()
 
 
 @pytest.mark.parametrize(
@@ -71,3 +101,46 @@ def test_every_file_that_is_left_out_says_why(tmp_path: Path) -> None:
     run("agents", "add", workspace, "--name", "ada")
     files = run("agents", "show", "ada", "--left-out")["files"]
     assert files and all(one["why"] and "adapter" not in one["why"] for one in files)
+
+
+FURTHER = (
+    "hooks/tide/HOOK.md",
+    "extensions/harbour/index.js",
+    "wiki/main/entities/mira.md",
+    "media/inbound/chart.png",
+    "memory/lancedb/memories.lance/data/1.lance",
+)
+BESIDE = (
+    "media/playback-transcode/a.ogg",
+    "memory/main.sqlite",
+    "logs/a.log",
+    "agents/rover/agent/models.json",
+    "new/x",
+)
+
+
+@pytest.mark.parametrize("layout", [openclaw_workspaces.OLD, openclaw_workspaces.NEW])
+def test_all_that_lies_in_the_folder_of_openclaw_is_captured_or_named(tmp_path: Path, layout: str) -> None:
+    state = openclaw_workspaces.make_state_dir(tmp_path / "user/.openclaw", layout=layout)
+    for name in (*FURTHER, *BESIDE):
+        (state.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (state.folder / name).write_text("x")
+        os.utime(state.folder / name, (1_790_000_000, 1_790_000_000))  # a store that is being written is not taken
+    run("agents", "add", state.workspace, "--name", "ada")
+    files = run("agents", "show", "ada")["files"]
+    prefix = "raw/openclaw-home/"
+    assert unnamed(state.folder, prefix, [one["path"] for one in files]) == []
+    captured = {one["path"].removeprefix(prefix) for one in files if one["kept"]}
+    assert set(FURTHER) <= captured
+    assert captured.isdisjoint(BESIDE)
+    assert all(one["why"] for one in files if not one["kept"])
+
+
+@pytest.mark.parametrize("generation", ["0.5.9", "0.8.3"])
+def test_all_that_lies_in_the_folder_of_zeroclaw_is_captured_or_named(tmp_path: Path, generation: str) -> None:
+    ada = ProtectedClaw(tmp_path, generation)
+    (ada.install.home / "new").mkdir()
+    (ada.install.home / "new/x").write_text("x")
+    ada.add()
+    told = [one.path for one in kept(ada.context, ada.agent)]
+    assert unnamed(ada.install.home, "raw/zeroclaw-home/", told) == []

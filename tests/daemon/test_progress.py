@@ -138,7 +138,6 @@ def test_a_restore_tells_of_every_file(tmp_path: Path) -> None:
     assert _steps(said) == [
         "Keeping what is there now",
         "Writing files",
-        "Checking what stays",
         "Putting files in place",
         "Keeping what was restored",
     ]

@@ -15,12 +15,13 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.doctor import Level
 from lifeboat_daemon.doctor import remotes as doctor
 from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.remotes import acknowledged, drilling
+from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
+from support.daemon.cli_client import run
 from support.daemon.machines import Machine
 from support.daemon.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
 from support.endpoint.endpoint_servers import running_endpoint
@@ -124,6 +125,7 @@ def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, m
     """As an earlier version wrote it: the patch of a large artifact against bytes that no bundle carries."""
     with monkeypatch.context() as patch:
         patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        patch.setattr(delta_proof, "find_unreadable", lambda *_: [])
         ada.write("film.bin", b"\x01" * SMALL)
         ada.capture_and_push()
     found = drill(ada)
@@ -131,6 +133,17 @@ def test_a_log_of_which_a_bundle_lacks_bytes_gets_a_new_snapshot(ada: Machine, m
     to = ada.folder / "back"
     ada.restore_from("ada", to)
     assert (to / "film.bin").read_bytes() == b"\x01" * SMALL
+
+
+def test_a_delta_that_its_reader_could_not_apply_is_followed_by_a_snapshot(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(attachments, "is_carried", lambda entry, *, held: held)
+        ada.write("film.bin", b"\x01" * SMALL)
+        ada.capture_and_push()
+    found = drill(ada)
+    assert found.ok and not found.mended
 
 
 def test_a_state_that_this_machine_does_not_have_is_not_tried_out(
@@ -162,6 +175,20 @@ def test_a_look_does_not_take_back_what_a_drill_found(ada: Machine, tmp_path: Pa
     assert not read_back(ada)["ok"]
     assert drill(ada).ok
     assert read_back(ada)["ok"]
+
+
+def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size).unlink()
+    with ada.context.vault(ada.agent.id) as vault:
+        acknowledged.note(vault, ada.remote().id, verified_at="2026-01-01T00:00:00.000Z")
+    (document,) = run("sync", expect=1)["agents"]
+    (remote,) = document["remotes"]
+    assert (remote["state"], remote["fix"]) == ("error", "lifeboat verify ada --remote home")
+    assert "film.bin is not there" in remote["message"]
 
 
 def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(

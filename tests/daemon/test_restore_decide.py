@@ -32,7 +32,7 @@ class FakeTree:
             return Found("folder", seen)
         if isinstance(node, str):
             return Found("link", seen, target=node)
-        return Found("file", seen, len(node), self.mtime_ns)
+        return Found("file", seen, len(node), self.mtime_ns, 0o644)
 
     def read(self, name: str) -> bytes | None:
         node = self.nodes[name]

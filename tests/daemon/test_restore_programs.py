@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -16,6 +17,15 @@ from support.adapters.openclaw_stores import api_key, put_shared, store
 from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
 from support.daemon.protected import SteadyClock
 
+BESIDE_THE_CONFIGURATION = {
+    "hooks/tide/HOOK.md": b"# Tide\n",
+    "extensions/harbour/index.js": b"export default {}\n",
+    "wiki/main/entities/mira.md": b"# Mira\n\nSails on Thursdays.\n",
+    "media/inbound/chart.png": b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
+    "memory/lancedb/memories.lance/data/1.lance": bytes(range(256)) * 40,
+    "settings/tts.json": b'{"voice": "calm"}\n',
+}
+
 
 class Lost:
     """The agent `main` of a state folder in a layout, whose whole folder was lost after it was captured."""
@@ -25,6 +35,10 @@ class Lost:
         if layout == NEW:
             orchard = api_key("orchard", "sk-example-orchard-1111-not-a-real-key")
             put_shared(self.state.state_database, store(orchard__default=orchard))
+        for name, data in BESIDE_THE_CONFIGURATION.items():
+            (self.state.folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.state.folder / name).write_bytes(data)
+            os.utime(self.state.folder / name, (1_790_000_000, 1_790_000_000))  # stores are taken when they are at rest
         self.fake = folder / "bin"
         around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user")}
         self.context = Context.open({**around, "PATH": f"{self.fake}:/usr/bin:/bin"}, clock=SteadyClock())
@@ -47,6 +61,8 @@ def test_a_program_on_path_is_run_after_a_total_loss(tmp_path: Path) -> None:
     lost = Lost(tmp_path, NEW)
     assert "entries" in str(lost.restored("2026.9.6"))
     assert lost.skipped == 0
+    found = {name: (lost.state.folder / name).read_bytes() for name in BESIDE_THE_CONFIGURATION}
+    assert found == BESIDE_THE_CONFIGURATION
 
 
 @pytest.mark.parametrize(("captured", "now", "key"), [(OLD, "2026.9.6", "entries"), (NEW, "2026.2.26", "list")])

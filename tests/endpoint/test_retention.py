@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -119,3 +120,30 @@ def test_no_state_stands_twice_in_a_row_after_thinning(
     kept = thinned(rows)
     assert all(one.digest != two.digest for one, two in itertools.pairwise(kept))
     assert kept[-1] == rows[-1] and all(item in kept for item in rows if item.label)
+
+
+def _arrived(number: int, claimed: datetime, arrived: datetime) -> SequenceRow:
+    return replace(row(number, claimed), raw_time=times.to_text(arrived))
+
+
+def test_what_a_machine_brings_after_months_is_as_young_as_its_arrival() -> None:
+    away = [_arrived(number, NOW - timedelta(days=60, hours=-number), NOW) for number in range(30)]
+    assert thinned(away, NOW + timedelta(hours=1)) == away
+
+
+def test_later_it_is_thinned_by_the_times_at_which_it_was_captured() -> None:
+    away = [_arrived(number, NOW - timedelta(days=60 - number), NOW) for number in range(30)]
+    assert thinned(away, NOW + timedelta(days=30)) == away, "one a day"
+
+
+def test_a_client_that_claims_one_time_for_all_loses_no_more_than_its_arrivals_allow() -> None:
+    claimed = NOW - timedelta(days=400)
+    rows = [_arrived(number, claimed, NOW - timedelta(days=40 - number)) for number in range(40)]
+    assert thinned(rows) == rows, "one a day arrived"
+
+
+def test_what_was_captured_under_a_clock_that_was_ahead_is_thinned_by_what_the_clock_said() -> None:
+    ahead = NOW + timedelta(days=3650)
+    rows = [_arrived(number, ahead, NOW - timedelta(days=60, minutes=-number)) for number in range(20)]
+    assert [one.number for one in thinned(rows)][-1] == 19
+    assert len(thinned(rows)) < len(rows)

@@ -457,6 +457,7 @@ def test_an_import_that_was_cut_off_before_its_agent_was_written_can_be_made_aga
     run("agents", "remove", "ada", "--yes")
     first = run("alf", "import", archive, "--to", tmp_path / "one", "--runtime", "openclaw")
     cli.context.home.agent_file(cli.agent.id).unlink()
+    (cli.context.home.state_folder / f"{cli.agent.id}.good.toml").unlink()  # nor was it ever read
     run("alf", "import", archive, "--to", tmp_path / "two", "--runtime", "openclaw")
     (found,) = run("agents", "list")["agents"]
     assert found["id"] == first["agent"] == cli.agent.id

@@ -24,6 +24,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_daemon import agents, exchange, verification
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.demo.tree import differences, read_tree
 from lifeboat_daemon.exchange import importing
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.restore import RestoreOptions, restore
@@ -227,7 +228,40 @@ def tampered_vault(context: Context, agent_id: str, tamper: Tamper) -> None:
         tamper(database)
 
 
-@pytest.mark.parametrize("tamper", VAULT.values(), ids=VAULT.keys())
+BYTES = {
+    "a body": "SOUL.md",
+    "the head document": "manifest.json",
+    "the identity": "identity.json",
+    "the credentials": "credentials.json",
+}
+"""Of these only the bytes changed: what is named is left out, and everything else is what was signed."""
+LINE = "a record's line"
+REST = {name: tamper for name, tamper in VAULT.items() if name not in (*BYTES, LINE)}
+
+
+@pytest.mark.parametrize(("case", "name"), BYTES.items(), ids=BYTES.keys())
+def test_changed_bytes_are_left_out_and_named(
+    kept: Kept, stolen: Context, tmp_path: Path, case: str, name: str
+) -> None:
+    whole = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
+    tampered_vault(stolen, kept.ada.agent.id, VAULT[case])
+    report = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    assert whole.left_out == []
+    assert [(each["name"], each["code"]) for each in report.left_out] == [(name, "damaged")]
+    wanted = {path: node for path, node in read_tree(tmp_path / "whole").items() if path != name.encode()}
+    assert differences(wanted, read_tree(tmp_path / "out")) == []
+
+
+def test_a_changed_line_is_left_out_and_named(kept: Kept, stolen: Context, tmp_path: Path) -> None:
+    whole = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "whole", reindex=False))
+    tampered_vault(stolen, kept.ada.agent.id, VAULT[LINE])
+    report = restore(stolen, kept.ada.agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    assert whole.left_out == []
+    assert [each["code"] for each in report.left_out] == ["damaged"]
+    assert differences(read_tree(tmp_path / "whole"), read_tree(tmp_path / "out")) == []
+
+
+@pytest.mark.parametrize("tamper", REST.values(), ids=REST.keys())
 @pytest.mark.parametrize("globs", [(), ("SOUL.md",)], ids=["whole", "one file"])
 def test_a_changed_vault_is_not_restored(
     kept: Kept, stolen: Context, tmp_path: Path, tamper: Tamper, globs: tuple[str, ...]
@@ -551,9 +585,9 @@ def test_bytes_for_what_was_only_described_are_refused(tmp_path: Path) -> None:
                 where id = {_object_of("artifacts/run.sh")}"""
         ),
     )
-    with pytest.raises(LifeboatError):
-        restore(ada.context, agent, RestoreOptions(to=tmp_path / "out", reindex=False))
-    assert not (tmp_path / "out").exists()
+    report = restore(ada.context, agent, RestoreOptions(to=tmp_path / "out", reindex=False))
+    assert [each["name"] for each in report.left_out] == ["run.sh"]
+    assert not (tmp_path / "out" / "run.sh").exists()
     assert verification.drill(ada.context, agent).mismatches
 
 

@@ -32,7 +32,8 @@ def test_a_private_memory_is_private_again_after_a_stay_in_another_runtime(tmp_p
     made = _ada(tmp_path)
     before = made.rows()
     run("restore", "Ada", "--runtime", "openclaw", "--to", tmp_path / "notes", "--adopt", "--yes")
-    notes = tmp_path / "notes/MEMORY.md"
+    assert "Alice" not in (tmp_path / "notes/MEMORY.md").read_text()
+    (notes,) = (tmp_path / "notes/memory").glob("private-user-alice-*.md")
     notes.write_text(notes.read_text().replace("dreads the open sea", "loves the open sea"))
     assert run("sync", "Ada")["agents"][0]["records"] == {"created": 0, "updated": 1, "deleted": 0}
     home = tmp_path / "again"

@@ -24,6 +24,7 @@ LARGEST = 1 << 23
 _HINT = "memory"
 _LABEL_LENGTH = 8
 _COMMENT = re.compile(r"^<!-- (/?)memory(?: ([0-9A-Za-z]{1,8}))? -->[ \t\r]*(?:\n|\Z)", re.MULTILINE)
+_BLANK = re.compile(r"(?:[ \t\r]*\n)*(?:[ \t\r]*\Z)?")
 _LIKE_ONE = re.compile(r"^<!-- (?=\\*/?memory\b)", re.MULTILINE)
 _ESCAPED = re.compile(r"^<!-- \\(?=\\*/?memory\b)", re.MULTILINE)
 
@@ -68,11 +69,14 @@ def cut(text: str) -> list[Stretch]:
 
 
 def _add(found: list[Stretch], text: str, opened: re.Match[str] | None, body: str) -> None:
+    if opened is None and found and found[-1].memory is not None:
+        blank = _BLANK.match(text)
+        end = blank.end() if blank is not None else 0
+        found[-1] = found[-1]._replace(text=found[-1].text + text[:end])
+        text = text[end:]
     if opened is not None and len(body) <= LARGEST:
         before = found.pop().text if found and not found[-1].text.strip() else ""
         found.append(Stretch(before + text, _take_off(body), opened[2] or ""))
-    elif found and found[-1].memory is not None and not text.strip():
-        found[-1] = found[-1]._replace(text=found[-1].text + text)
     elif text:
         found.append(Stretch(text))
 

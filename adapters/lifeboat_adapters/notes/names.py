@@ -12,7 +12,9 @@ PREFERENCES = "memory/preferences.md"
 """What is known of the primary human beside USER.md."""
 
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_CONTEXT = re.compile(rf"principal_context:({_UUID})")
+CONTEXT = "principal_context:"
+"""How the namespace of what is known of one principal begins (ALF §3.3.2)."""
+_CONTEXT = re.compile(rf"{CONTEXT}({_UUID})")
 _CONTEXT_FILE = re.compile(rf"memory/principals/({_UUID})\.md")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[-_. ].*)?\.md", re.DOTALL)
 

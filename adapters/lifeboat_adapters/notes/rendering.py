@@ -16,6 +16,9 @@ JsonObject = dict[str, Any]
 
 STRUCTURED, MERGED = "structured", "merged"
 
+PRINCIPAL = "principal_id"
+"""The column of a row that names the only principal who is told of a memory."""
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME = 80
 
@@ -61,15 +64,30 @@ def file_for(record: JsonObject, primary: str = "") -> str:
     origin = str((record.get("source") or {}).get("origin_file") or "")
     if _is_note(origin):
         return origin
+    namespace = str(record.get("namespace") or "default")
+    own = _file_of_one(record, namespace, primary)
+    if own is not None:
+        return own
     if records.reads_as("memory_type", str(record.get("memory_type"))) == "summary":
         return names.MEMORY
     if record.get("category") == "daily_log":
         temporal = record.get("temporal") or {}
         return f"{names.MEMORY_FOLDER}{str(temporal.get('observed_at') or temporal.get('created_at'))[:10]}.md"
-    namespace = str(record.get("namespace") or "default")
+    return f"{names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+
+
+def _file_of_one(record: JsonObject, namespace: str, primary: str) -> str | None:
+    """The note of a memory that is for one principal only, None for one that is for all: MEMORY.md is told to everyone
+    who talks with the agent."""
     if primary and namespace == f"principal_context:{primary}":
         return names.PREFERENCES
-    return names.file_of_principal(namespace) or f"{names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+    formats = record.get("raw_source_format")
+    parts = formats.values() if isinstance(formats, dict) else ()
+    rows = (part.get("row") for part in parts if isinstance(part, dict))
+    named = next((row[PRINCIPAL] for row in rows if isinstance(row, dict) and row.get(PRINCIPAL)), None)
+    if namespace.startswith(names.CONTEXT):
+        return names.file_of_principal(namespace) or f"{names.MEMORY_FOLDER}{_file_name(namespace)}.md"
+    return None if named is None else f"{names.MEMORY_FOLDER}{_file_name(f'private-{named}')}.md"
 
 
 def _is_note(path: str) -> bool:

@@ -26,7 +26,15 @@ from lifeboat_adapters.openclaw import captured_rows, databases, discovery, host
 from lifeboat_adapters.openclaw.credentials import leftovers, needs, profiles, secrets, sharing
 from lifeboat_adapters.openclaw.hook import planning as hook
 from lifeboat_adapters.openclaw.layers import hints, identity
-from lifeboat_adapters.openclaw.restore import cannot_hold, delivery, installing, next_steps, rendering, translating
+from lifeboat_adapters.openclaw.restore import (
+    cannot_hold,
+    delivery,
+    installing,
+    next_steps,
+    rendering,
+    session_import,
+    translating,
+)
 from lifeboat_adapters.persona import capabilities, principals
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
@@ -46,7 +54,7 @@ class OpenClaw(BaseAdapter):
     def discover(self, environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
         return discovery.discover(environment, user_home)
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         return host.program(environment)
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
@@ -155,7 +163,12 @@ class OpenClaw(BaseAdapter):
         return delivery.deliveries(installation, files, left_out, now)
 
     def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+        if any(session_import.is_of_sessions(path) for path, _ in delivered.places):
+            return session_import.not_arrived(installation, delivered)
         return delivery.not_arrived(installation, delivered)
+
+    def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+        return session_import.deliveries(installation, tables)
 
     def needs(self, files: Files, identity: JsonObject) -> list[Need]:
         return needs.needs(files, identity)

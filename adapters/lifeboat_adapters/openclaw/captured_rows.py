@@ -11,7 +11,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import problem_of_table
-from lifeboat_adapters.openclaw import databases, paths
+from lifeboat_adapters.openclaw import databases, paths, session_files
 from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.databases import Sources
 from lifeboat_adapters.openclaw.layers import heartbeat
@@ -22,6 +22,7 @@ JsonObject = dict[str, Any]
 DECLARED = "lifeboat:"
 """How the declaration key begins of a cron job that a restore had scheduled, before the id that it had."""
 
+_DECLARED_BY_OPENCLAW = ("heartbeat:", "memory-core:", "skill-collection-review:")
 _IDS = {
     "session_nodes": "current_session_id",
     "session_windows": "session_id",
@@ -38,6 +39,8 @@ def problem(installation: Installation, path: str, data: bytes) -> str:
     sources = databases.sources_of(installation)
     if sources is None or path == paths.HELPERS:
         return ""
+    if path.startswith(paths.SESSION_FILES) and installation.state_dir is not None:
+        return session_files.problem(installation.state_dir, sources.owner.id)
     if path in (paths.AUTH_PROFILES, paths.AUTH_ORDER):
         stores = sorted({str(row.get("store")) for row in rows_of(data)})
         return next((said for store in stores if (said := _problem_of_store(sources, store))), "")
@@ -72,6 +75,13 @@ def names(path: str, values: JsonObject) -> tuple[str, ...]:
     if table == "standing_intents" and isinstance(values.get("description"), str):
         return str(own), values["description"]
     return (str(own),)
+
+
+def is_of_runtime(values: JsonObject) -> bool:
+    """Whether OpenClaw itself made a cron job: its gateway makes it again in each installation."""
+    key, description = str(values.get("declaration_key") or ""), str(values.get("description") or "")
+    named = key.startswith(_DECLARED_BY_OPENCLAW) or description.startswith("[managed-by=")
+    return named or heartbeat.is_heartbeat(values)
 
 
 def _names_of_job(values: JsonObject) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.openclaw import config, host, includes, paths
+from lifeboat_adapters.openclaw import config, host, includes, paths, session_files
 from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles, secrets, shares, stores
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
@@ -89,7 +89,8 @@ def databases(installation: Installation) -> list[Path]:
     sources = sources_of(installation)
     if sources is None or installation.state_dir is None:
         return []
-    return [*sources.files(), *sources.outside, *leftovers.files(installation.state_dir)]
+    transcripts = session_files.files(installation.state_dir, sources.owner.id)
+    return [*sources.files(), *transcripts, *sources.outside, *leftovers.files(installation.state_dir)]
 
 
 def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[Row]:
@@ -110,6 +111,8 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
         yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
+    if transcripts and installation.state_dir is not None:
+        yield from session_files.rows(installation.state_dir, sources.owner.id)
 
 
 def credentials(installation: Installation) -> Iterator[Row]:

@@ -19,6 +19,13 @@ HOME_FILES = (
     ".env",
     "secrets.json",
     "skills/**",
+    "hooks/**",
+    "extensions/**",
+    "settings/**",
+    "wiki/**",
+    "media/inbound/**",
+    "media/outbound/**",
+    "memory/lancedb/**",
     "credentials/**",
     "agents/*/agent/auth-profiles.json",
 )
@@ -58,8 +65,11 @@ CAPS = (
         seconds=3600,
         noise=tuple(name for name, _ in _LEFT_OUT_OF_LOGINS),
     ),
+    Cap("media/", size=4 << 20, count=200),
+    Cap("memory/lancedb/", size=32 << 20, count=2000),
 )
-"""A channel writes into its login all the time."""
+"""A channel writes into its login all the time. Media are read whole, and a busy channel receives more than anything
+else that an agent has."""
 
 _LITTER = Litter(
     (
@@ -83,7 +93,27 @@ _LEFT_OUT_PATHS = (
     ("memory/*.sqlite", "search index, rebuilt by the runtime"),
 )
 
+_REASONS = (
+    ("state", "databases of the runtime, read row by row"),
+    ("agents", "databases and files of the runtime; sessions are captured with the setting `transcripts`"),
+    ("workspace*", "an agent's workspace, captured with its agent"),
+    ("identity", "it names this machine to others"),
+    ("devices", "it names this machine to others"),
+    ("matrix", _RATCHET),
+    ("*.bak*", "copy of the configuration that the runtime makes"),
+    ("backups", "copies that the runtime made"),
+    ("hooks", "Lifeboat's hook, put in on each machine: lifeboat agents hook"),
+    ("media", "made again by the runtime"),
+    ("memory", "search index, rebuilt by the runtime"),
+    ("logs", "log"),
+    *((name, "made again by the runtime") for name in ("cache", "completions", "models", "plugin-skills", "tmp")),
+    *((name, "installed again by the runtime") for name in ("browser", "dev", "git", "npm", "npm-runtime", "tools")),
+)
+"""Why a path of the state folder is left out, by its first part."""
+
+_OWN_HOOK = "hooks/lifeboat"
 _STATE_FOLDERS = ("memory", "skills", ".agents", "hooks", ".openclaw")
+_ENTERED = ("", "skills", "hooks", "extensions", "settings", "wiki", "credentials", "db")
 _STATE_FILES = frozenset((".env", paths.CONFIG))
 
 
@@ -132,8 +162,11 @@ def _exclusion_in_workspace(relative: str, is_folder: bool) -> str | None:
 
 
 def _exclusion_in_home(home: str, is_folder: bool) -> str | None:
-    if not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
-        return "state of the runtime on this machine"
+    is_own_hook = f"{home}/".startswith(f"{_OWN_HOOK}/")
+    if is_own_hook or not (_may_hold_wanted(home) if is_folder else _is_wanted(home)):
+        top = home.partition("/")[0]
+        named = (reason for pattern, reason in _REASONS if fnmatchcase(top, pattern))
+        return next(named, "state of the runtime on this machine")
     if not is_folder and _AUTH_PROFILES.fullmatch(home):
         return None
     if not is_folder and home.startswith(paths.CHANNEL_LOGINS):
@@ -154,7 +187,9 @@ def _may_hold_wanted(home: str) -> bool:
     parts = home.split("/")
     if parts[0] == "agents":
         return len(parts) < 3 or (len(parts) == 3 and parts[2] == "agent")
-    return parts[0] in ("", "skills", "credentials", "db") or may_be_included(f"{home}/any.json")
+    if parts[0] in ("media", "memory"):
+        return len(parts) == 1 or "/".join(parts[:2]) in ("media/inbound", "media/outbound", "memory/lancedb")
+    return parts[0] in _ENTERED or may_be_included(f"{home}/any.json")
 
 
 def may_be_included(home: str) -> bool:

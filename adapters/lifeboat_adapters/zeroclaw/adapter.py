@@ -58,7 +58,7 @@ class ZeroClaw(BaseAdapter):
     def usual_workspace(self, user_home: Path, name: str) -> Path:
         return user_home / host.FOLDER / "agents" / name / "workspace"
 
-    def program(self, environment: Mapping[str, str]) -> Path | None:
+    def find_program(self, environment: Mapping[str, str]) -> Path | None:
         return host.program(environment)
 
     def locate(self, workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:

@@ -120,6 +120,22 @@ def is_configured(installation: Installation) -> bool:
     return installation.native_id in {agent.alias for agent in config.agents(values_of(installation))}
 
 
+def first_alias(values: JsonObject) -> str:
+    """The agent that owns the rows which name no agent."""
+    known = [agent.alias for agent in config.agents(values)]
+    return paths.DEFAULT_ALIAS if paths.DEFAULT_ALIAS in known else known[0]
+
+
+def aliases_of(installation: Installation) -> tuple[str, ...]:
+    """Under which names an agent has memories, its own first. ZeroClaw's importer and its migrations write under
+    `default` whether there is such an agent or not: without one these memories are the first agent's."""
+    alias, values = installation.native_id, values_of(installation)
+    if installation.state_dir is None or alias == paths.DEFAULT_ALIAS or alias != first_alias(values):
+        return (alias,)
+    stands_alone = (installation.state_dir / AGENTS / paths.DEFAULT_ALIAS / WORKSPACE).is_dir()
+    return (alias,) if stands_alone else (alias, paths.DEFAULT_ALIAS)
+
+
 def backend(installation: Installation) -> str:
     """Where an agent's memory is kept, as configured. Raises RuntimeConfigError: a guess would be another store."""
     return config.backend(read_config(installation), installation.native_id)

@@ -25,7 +25,6 @@ class Limits:
     max_total: int
     interval: timedelta
 
-
     def wait_for(self, size: int) -> timedelta:
         """How long a file of so many bytes is left alone after a capture."""
         return self.interval * max(1.0, size / PACED_SIZE)
@@ -50,8 +49,9 @@ class Large:
 
 @dataclass(slots=True)
 class LargeFiles:
-    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path; `measure` looks how much
-    room the vault has; `new` is what is captured now, `no_room` why something was not for want of it."""
+    """Those of one capture of the agent of this name. `before` has size and time of the last capture by archive path;
+    `measure` looks how much room the vault has; `new` is what is captured now, `no_room` why something was not for want
+    of it."""
 
     limits: Limits
     before: Mapping[str, tuple[int, str]]

@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_alf import layout
 from lifeboat_alf.redactions import NONE
 from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_daemon.name_conflicts import FILE
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import EntryPut
 
@@ -19,8 +20,7 @@ JsonObject = dict[str, Any]
 class Overlay:
     """Entries by path, the changed ones over the head's. Nothing of the head is read before it is asked for.
 
-    `head` is None before an agent's first sequence. `times_count` is False while nothing but a file's time changed:
-    that alone makes no sequence.
+    `head` is None before an agent's first sequence.
     """
 
     def __init__(self, head: State | None) -> None:
@@ -73,14 +73,25 @@ class Overlay:
         changed = {path for path in self.puts if path.startswith(prefix)}
         yield from sorted((old | changed) - {path for path in changed if self.puts[path] is None})
 
+    def kinds(self, prefix: str) -> Iterator[tuple[str, str]]:
+        """Yield the paths that are going to be there, each with its kind (`name_conflicts.Entries`)."""
+        for entry in self.head.entries(prefix) if self.head is not None else ():
+            if entry.path not in self.puts:
+                yield entry.path, str(entry.meta.get("type", FILE))
+        for path, put in self.puts.items():
+            if put is not None and path.startswith(prefix):
+                yield path, str(put.meta.get("type", FILE))
+
     def put(self, path: str, meta: JsonObject, body: bytes | None) -> bool:
-        """Set an entry; False when the head has the same already. `body` None keeps the bytes."""
+        """Set an entry; False when the head has the same already, but for the time: nothing follows from that. `body`
+        None keeps the bytes."""
         old = self.old(path)
         if old is not None and (body is None or self.holds(old, body)):
-            if without_time(old.meta) == without_time(meta):
+            if old.meta == meta:
                 self.puts.pop(path, None)
                 return False
-            body = None
+            self.puts[path] = EntryPut(meta, None)
+            return without_time(old.meta) != without_time(meta)
         self.puts[path] = EntryPut(meta, body)
         return True
 
@@ -121,5 +132,5 @@ def bytes_of(put: EntryPut) -> bytes:
 
 
 def without_time(meta: JsonObject) -> JsonObject:
-    """A meta as it is compared: touching a file changes nothing that anybody wants back."""
+    """A meta without the time of its file: no memory follows from it."""
     return {key: value for key, value in meta.items() if key != "mtime_ns"}

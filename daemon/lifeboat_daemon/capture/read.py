@@ -7,6 +7,7 @@ import stat
 import time
 from typing import NamedTuple
 
+from lifeboat_alf import metas
 from lifeboat_alf.seams.files import FileOperations, StrPath
 from lifeboat_daemon.seen import StatKey
 
@@ -87,7 +88,7 @@ def file_meta(key: StatKey, name_hex: str | None) -> dict[str, object]:
         meta["private"] = True
     if name_hex is not None:
         meta["name_hex"] = name_hex
-    return meta
+    return _with_mode(meta, key.mode)
 
 
 def link_meta(files: FileOperations, path: StrPath, name_hex: str | None) -> dict[str, object]:
@@ -101,6 +102,17 @@ def link_meta(files: FileOperations, path: StrPath, name_hex: str | None) -> dic
     return meta
 
 
-def folder_meta(name_hex: str | None) -> dict[str, object]:
-    """An empty folder; its time is not kept, every visitor changes it."""
-    return {"type": "folder"} if name_hex is None else {"type": "folder", "name_hex": name_hex}
+def folder_meta(mode: int, name_hex: str | None) -> dict[str, object]:
+    """A folder; its time is not kept, every visitor changes it."""
+    meta: dict[str, object] = {"type": "folder"} if name_hex is None else {"type": "folder", "name_hex": name_hex}
+    return _with_mode(meta, mode)
+
+
+def has_usual_rights(mode: int) -> bool:
+    """Whether a folder has the rights that one is made with, so that it needs no entry while something is in it."""
+    return os.name == "nt" or mode & 0o777 == metas.mode_of({"type": "folder"})
+
+
+def _with_mode(meta: dict[str, object], mode: int) -> dict[str, object]:
+    """Windows has no such rights: what it says of them would make a file writable for everyone elsewhere."""
+    return meta if os.name == "nt" else metas.with_mode(meta, mode)

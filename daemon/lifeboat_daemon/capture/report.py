@@ -25,6 +25,7 @@ PENDING, NAMED, OVER_LIMIT, FIX = "pending", "not_captured", "over_limit", "limi
 MOST_REASONS = 20
 UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
 LATE, KEPT_OUT = "changed and is captured later", "is not captured"
+REASONS = (UNREAD, UNSTABLE, WAITING, LATE, KEPT_OUT)
 """Why the present version of a file is not kept, for people."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
@@ -40,8 +41,8 @@ class CaptureReport:
     The mappings name files with the reason: `unread` (their last version stays), `unstable` (changed while being
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
     Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
-    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out` counts places in live files where lies what was
-    purged, and what is left out of every capture.
+    raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
+    counts places in live files where lies what was purged, and what is left out of every capture.
     """
 
     agent_id: str

@@ -11,7 +11,6 @@ from typing import Any
 
 from lifeboat_alf import lifecycle, metas
 from lifeboat_alf.effective import visible_records
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
@@ -37,13 +36,15 @@ from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.work import SHARING, Work, staging_folder
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, DiskFull, of_system, system_errors
+from lifeboat_daemon.errors import Busy, DiskFull, UnexpectedError, as_known, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.state_db import StateDb, throw_away
-from lifeboat_endpoint.errors import RedactedMeanwhile
+from lifeboat_daemon.state_db import StateDb, is_for_want_of_writing, throw_away
+from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
 JsonObject = dict[str, Any]
+
+_CACHE_LOST = "the next capture reads every file again"
 
 
 def capture(
@@ -60,7 +61,7 @@ def capture(
         try:
             _complete_keys(context)
             return _with_any_caches(context, agent, vault, kind, full=full, paced=paced)
-        except (LifeboatError, OSError, sqlite3.Error) as error:
+        except Exception as error:
             _note_failure(context, agent, vault, error)
             raise
 
@@ -68,7 +69,12 @@ def capture(
 def _note_failure(context: Context, agent: Agent, vault: Vault, error: Exception) -> None:
     """So that `status` says it too. What stopped the capture may stop this as well: then only the command said it."""
     with contextlib.suppress(OSError, sqlite3.Error), StateDb.open(context.home.state_file(agent.id), vault.id) as db:
-        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: str(error)})
+        db.put(LAST_CAPTURE, {**(db.get(LAST_CAPTURE) or {}), FAILED: _why(error)})
+
+
+def _why(error: Exception) -> str:
+    known = as_known(error)
+    return f"{known.title}: {known.message}" if isinstance(known, UnexpectedError) else known.message
 
 
 def _with_any_caches(
@@ -100,7 +106,11 @@ def _with_caches(context: Context, agent: Agent, vault: Vault, kind: str, *, ful
     """Raises sqlite3.DatabaseError when the caches are damaged: what they hold is in the vault and the workspace."""
     with StateDb.open(context.home.state_file(agent.id), vault.id) as db, _without_collector():
         report = _run(Session.begin(context, agent, vault, db, kind, paced=paced), full=full)
-        search.catch_up(db, vault)
+        if not db.is_lasting:
+            report.warnings.append(f"{db.path} cannot be written, so {_CACHE_LOST}")
+        row = vault.head() if report.outcome == CAPTURED else None
+        with _said_once_committed(report, row):
+            search.catch_up(db, vault)
         return report
 
 
@@ -142,9 +152,23 @@ def _run(session: Session, *, full: bool) -> CaptureReport:
     finally:
         _clear_staging(session)
     reached(Step.CAPTURE_COMMITTED)
-    _cache(session, seen, work, row)
+    with _said_once_committed(session.report, row):
+        _cache(session, seen, work, row)
     reached(Step.CAPTURE_CACHED)
     return session.report
+
+
+@contextlib.contextmanager
+def _said_once_committed(report: CaptureReport, row: SequenceRow | None) -> Iterator[None]:
+    """What was committed is captured, also when what makes the next capture quick cannot be written any more: then the
+    report warns. Raises what happens before a commit."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, VaultFull, VaultUnusable) as error:
+        is_damage = isinstance(error, sqlite3.Error) and not is_for_want_of_writing(error)
+        if row is None or is_damage:
+            raise
+        report.warnings.append(f"captured, but {_CACHE_LOST}: {error}")
 
 
 def _clear_staging(session: Session) -> None:

@@ -17,7 +17,7 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import Ignore
-from lifeboat_daemon.capture.read import key_of
+from lifeboat_daemon.capture.read import has_usual_rights, key_of
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
@@ -45,13 +45,15 @@ class Found(NamedTuple):
 class Scan:
     """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
     ending with `/`) and files that could not be looked at, with the reason; `missing_roots` prefixes whose folder is
-    not there; `mounts` folders (ending with `/`) that are other file systems."""
+    not there; `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in
+    the runtime's own folder and was not asked for, with the reason: it may have been asked for before."""
 
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     missing_roots: dict[str, str] = field(default_factory=dict)
     mounts: set[str] = field(default_factory=set)
+    beside: dict[str, str] = field(default_factory=dict)
 
     def miss(self, mounts: Iterable[str]) -> None:
         """File systems that were mounted before and are not now: what lay in them is not gone."""
@@ -152,20 +154,21 @@ class Walk:
 
     def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
         if self.root.only is not None and not any(_may_hold(glob, relative) for glob in self.root.only):
+            self._name_beside(names.archive_name(relative)[0], is_folder=True)
             return False
         placed = self._placed(relative, is_folder=True)
         if placed is None:
             return False
-        if entry.stat(follow_symlinks=False).st_dev != self.device:
+        status = entry.stat(follow_symlinks=False)
+        if status.st_dev != self.device:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
-        if self._folder(entry.path, relative + "/"):
-            return True
+        is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        if self.root.only is None:
+        if self.root.only is None and not (is_kept and has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
-            key = StatKey(0, 0, 0, 0, stat.S_IFDIR)
+            key = StatKey(0, 0, 0, 0, status.st_mode)
             self.scan.found[native] = Found(native, path, entry.path, FOLDER, key, name_hex)
-        return self.root.only is None
+        return is_kept or self.root.only is None
 
     def _placed(self, relative: str, *, is_folder: bool, is_file: bool = False) -> tuple[str, str | None] | None:
         """Archive path and name of something to keep; None, with the reason noted, for the rest. Only regular files
@@ -173,6 +176,7 @@ class Walk:
         name, name_hex = names.archive_name(relative)
         path = self.root.prefix + name
         if not is_folder and not self._is_wanted(name):
+            self._name_beside(name, is_folder=False)
             return None
         if name.rpartition("/")[2].startswith(OURS):
             self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
@@ -188,6 +192,12 @@ class Walk:
         if placement is Placement.ARTIFACT and self.is_workspace and is_file:
             path = layout.ARTIFACTS + name
         return path, name_hex
+
+    def _name_beside(self, name: str, *, is_folder: bool) -> None:
+        """Note what lies in the runtime's own folder and is not asked for."""
+        path = self.root.prefix + name
+        reason = self.adapter.exclusion(path, is_folder=is_folder) or "not of this agent"
+        self.scan.beside[path + "/" * is_folder] = reason
 
     def _is_wanted(self, name: str) -> bool:
         return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)

@@ -51,9 +51,7 @@ class Session:
         now = max(context.now(), "" if head is None else head.time)
         search.catch_up(db, vault)
         overlay, config = Overlay(state), context.config()
-        return cls(
-            context, agent, vault, db, kind, head, state, overlay, config, report, now, keep_out, purges, paced
-        )
+        return cls(context, agent, vault, db, kind, head, state, overlay, config, report, now, keep_out, purges, paced)
 
     def setting(self, name: str) -> Any:
         return self.config.get(name, self.agent.settings).value

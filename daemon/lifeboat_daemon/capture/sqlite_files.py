@@ -67,6 +67,7 @@ def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> di
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
         return {}
+    named = {name: entry for name, entry in named.items() if entry.is_file(follow_symlinks=False)}
     paths = {entry.name: entry.path for entry in entries}
     databases = {name.rpartition("-")[0] for name in named} & paths.keys()
     databases = {name for name in databases if is_database(files, paths[name])}

@@ -23,7 +23,7 @@ from lifeboat_daemon.capture.media import media_type
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.scan import FILE, LINK, Found, Scan
+from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.name_conflicts import find_conflicts, parents
 from lifeboat_daemon.purge.keep_out import KeepOut
@@ -247,7 +247,7 @@ class Tree:
             if found.kind == LINK:
                 meta = read.link_meta(self.files, found.real, found.name_hex)
             else:
-                meta = read.folder_meta(found.name_hex)
+                meta = read.folder_meta(found.key.mode, found.name_hex)
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
             return
@@ -333,10 +333,10 @@ class Tree:
         """Ignored now, or the system says that there is nothing of this name."""
         root = next(root for root in roots if name.startswith(root.prefix))
         relative = name[len(root.prefix) :]
-        # A folder above that was found as a file, a link or an empty folder holds nothing any more.
+        # A folder above that was found as a file or a link holds nothing any more.
         if stat.S_ISDIR(one.key.mode) or _was_skipped(root.prefix + names.archive_name(relative)[0], scan):
             return True
-        if any(parent in scan.found for parent in parents(name)):
+        if any(parent in scan.found and scan.found[parent].kind != FOLDER for parent in parents(name)):
             return True
         try:
             found = self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))

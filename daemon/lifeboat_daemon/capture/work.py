@@ -20,6 +20,7 @@ from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.read import has_usual_rights
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.row_cuts import FILE as ROWS
@@ -28,6 +29,7 @@ from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
+from lifeboat_daemon.state_documents import WORKSPACE_MODE
 
 JsonObject = dict[str, Any]
 
@@ -218,9 +220,12 @@ class Work:
         return ledger
 
     def _seal(self, ledger: Ledger) -> None:
-        """Past periods close, but only when the clock can be believed."""
-        if clock_trust.is_trusted(self._session.context, self._session.head):
-            self._session.report.sealed = [partition.file for partition in ledger.seal()]
+        """Past periods close, but only when the clock can be believed, and by what it says: the time of a sequence may
+        be that of a clock which was ahead."""
+        context = self._session.context
+        if clock_trust.is_trusted(context, self._session.head):
+            now = times.parse(min(self._session.now, context.now()))
+            self._session.report.sealed = [partition.file for partition in ledger.seal(now)]
 
     def _remember(self, documents: Documents, ledger: Ledger) -> Iterator[Step]:
         session, changed = self._session, self.tree.changed
@@ -256,6 +261,10 @@ class Work:
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        head.pop(WORKSPACE_MODE, None)
+        status = self._seen.workspace.folder.stat()
+        if not has_usual_rights(status.st_mode):
+            head[WORKSPACE_MODE] = f"{status.st_mode & 0o777:03o}"
         head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
         head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
         return head

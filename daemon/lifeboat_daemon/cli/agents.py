@@ -293,7 +293,7 @@ def show(session: Session, agent: str, left_out: bool) -> None:
     found = registry.find(session.context, agent)
     files = [one for one in kept(session.context, found) if not (left_out and one.kept)]
     document = {**_document(found), "files": [one.to_json() for one in files]}
-    rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), one.why) for one in files]
+    rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), _why(one)) for one in files]
 
     def text() -> None:
         if not rows:
@@ -304,8 +304,13 @@ def show(session: Session, agent: str, left_out: bool) -> None:
     session.output.document(document, text)
 
 
+def _why(one: Kept) -> str:
+    lost = f"without its {listed(one.lost)}" if one.lost else ""
+    return ", ".join(each for each in (one.why, lost) if each)
+
+
 def _size(one: Kept) -> str:
-    """Links and empty folders have none."""
+    """Links and folders have none."""
     return size_text(one.size).replace(" ", NO_BREAK) if one.size else ""
 
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_alf.state import Changes, State
+from lifeboat_alf import layout
+from lifeboat_alf.state import Changes
 from lifeboat_daemon.cli import encryption
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.lazy import LazyGroup
@@ -18,6 +19,7 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
+    from lifeboat_alf.snapshot import SnapshotReader
     from lifeboat_daemon.exchange import Archive
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -153,9 +155,12 @@ def diff_files(session: Session, first: Path, second: Path, passphrase_stdin: bo
     """What leads from one snapshot to another."""
     from lifeboat_alf.diff import diff
 
-    with _opened(session, passphrase_stdin, first, second) as archives, _states(*archives) as (before, after):
+    with _opened(session, passphrase_stdin, first, second) as archives, _snapshots(*archives) as (before, after):
         changes = diff(before, after)
         document = _changes_document(changes)
+        if before.keys != after.keys:  # outside of the signed state
+            operation = "remove" if after.keys is None else "put"
+            document["entries"].append({"path": layout.KEYS, "operation": operation})
     rows = [(change["operation"], path_text(change["path"])) for change in document["entries"]]
     rows += [(change["operation"], f"memory {change['id']}") for change in document["records"]]
 
@@ -179,14 +184,18 @@ def _changes_document(changes: Changes) -> dict[str, list[dict[str, str]]]:
 
 
 @contextmanager
-def _states(*archives: Archive) -> Iterator[tuple[State, ...]]:
+def _snapshots(*archives: Archive) -> Iterator[tuple[SnapshotReader, ...]]:
     from lifeboat_alf.snapshot import SnapshotReader
 
     for archive in archives:
-        if archive.is_delta:
-            raise click.UsageError(f"{archive.path} is a delta. Make a snapshot with it first: lifeboat alf apply")
+        _refuse_delta(archive)
     with ExitStack() as stack:
         yield tuple(stack.enter_context(SnapshotReader(archive.stream)) for archive in archives)
+
+
+def _refuse_delta(archive: Archive) -> None:
+    if archive.is_delta:
+        raise click.UsageError(f"{archive.path} is a delta. Make a snapshot with it first: lifeboat alf apply")
 
 
 @alf.command(
@@ -208,27 +217,36 @@ def apply(
     encrypt: bool | None,
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
-) -> None:
-    """Apply deltas, in order, to a snapshot: the result is the snapshot at the last sequence."""
-    from lifeboat_alf.apply import AppliedState
-    from lifeboat_alf.delta import DeltaReader
+) -> int:
+    """Apply deltas, in order, to a snapshot: the result is the snapshot at the last sequence.
+
+    The snapshot and each result are held against the digests they were signed with. Exit 1 when the files hold no key
+    for a credential in the result.
+    """
     from lifeboat_alf.snapshot import write_snapshot
     from lifeboat_daemon.exchange import new_archive, opened
+    from lifeboat_daemon.exchange.archive_stack import NEEDS_A_SNAPSHOT, opened_stack
 
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with ExitStack() as stack:
         archives = [stack.enter_context(opened(session.context, file, passphrase)) for file in (snapshot, *deltas)]
         seal = encryption.of_rewrite(encrypt, recipients, passphrase, archives, session.output)
-        (first,) = stack.enter_context(_states(archives[0]))
-        state: State = first
-        for archive in archives[1:]:
-            state = AppliedState(state, stack.enter_context(DeltaReader(archive.stream)))
-        keys = getattr(first, "keys", None)
+        _refuse_delta(archives[0])
+        made = stack.enter_context(opened_stack(archives))
         with new_archive(session.context, target, seal, force=force) as stream:
-            write_snapshot(state, stream, keys=keys)
-        number = state.sequence.number
-    document = {"path": str(target), "sequence": number}
-    session.output.document(document, lambda: session.output.line(f"{target}: the agent at sequence {number}"))
+            write_snapshot(made.state, stream, keys=made.keys)
+        number, unopened = made.state.sequence.number, made.unopened
+    document = {"path": str(target), "sequence": number, "unopened": unopened}
+
+    def text() -> None:
+        session.output.line(f"{target}: the agent at sequence {number}")
+        for label in unopened:
+            session.output.warn(f"no key in these files opens the credential {label}")
+        if unopened:
+            session.output.line(f"A snapshot holds the keys: {NEEDS_A_SNAPSHOT}")
+
+    session.output.document(document, text)
+    return 1 if unopened else 0
 
 
 @alf.command(
@@ -356,7 +374,11 @@ def export(
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
 ) -> None:
-    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one."""
+    """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one.
+
+    The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
+    is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
+    """
     from lifeboat_daemon import exchange
 
     seal = encryption.of_export(encrypt, recipients, encryption.passphrase_from_stdin(passphrase_stdin))

@@ -198,6 +198,8 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "Put the credentials back",
             f"lifeboat restore {name} --at {report['sequence']}{where} --with-credentials",
         )
+    if any(each["code"] == "damaged" for each in report.get("left_out", [])):
+        yield "Read the damaged bytes again, from the workspace or a remote", f"lifeboat verify {name} --whole"
     for step in report["next"]:
         yield step["title"], step["command"]
     if report["undo"]:
@@ -231,7 +233,10 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 @examining_command
 def verify(session: Session, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
-    the copy does not hold, or when a limit keeps files of the agent out of it."""
+    the copy does not hold, or when a limit keeps files of the agent out of it.
+
+    Bytes that are damaged are read again from the workspace or from a remote that has them.
+    """
     from lifeboat_daemon import verification
     from lifeboat_daemon.restore.opening import number_at
 
@@ -249,6 +254,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
     poke(session.context, found)
 
     def text() -> None:
+        for healed in report["healed"]:
+            session.output.line(healed)
         for mismatch in report["mismatches"]:
             session.output.line(mismatch)
         for damage in report["damaged"]:
@@ -256,7 +263,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
-        verdict += f"; {count_text(report['over_limit'], 'file')} of the agent not in it" if report["over_limit"] else ""
+        if report["over_limit"]:
+            verdict += f"; {count_text(report['over_limit'], 'file')} of the agent not in it"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon import clock_trust, syncing
@@ -16,7 +15,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import Busy, ServiceError
+from lifeboat_daemon.errors import Busy, ServiceError, as_known
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.purge import folders
 from lifeboat_daemon.words import argument, change_groups, count_text, path_text
@@ -64,7 +63,8 @@ def _tell_of_erased(session: Session) -> None:
 
 
 def _has_failed(document: dict[str, Any]) -> bool:
-    return document["state"] == "error" or bool(document["over_limit"]) or any(map(second_copies.has_failed, document["remotes"]))
+    is_captured = document["state"] != "error" and not document["over_limit"]
+    return not is_captured or any(map(second_copies.has_failed, document["remotes"]))
 
 
 def _rests(session: Session, agent: Agent) -> bool:
@@ -113,8 +113,8 @@ def _capture(session: Session, agent: Agent) -> dict[str, Any]:
     try:
         with session.output.progress(f"Capturing {agent.name}"):
             return syncing.sync(session.context, agent)
-    except LifeboatError as error:
-        return failure_document(agent, syncing.head_number(session.context, agent), error)
+    except Exception as error:  # a mistake of the program too: the other agents are captured all the same
+        return failure_document(agent, syncing.head_number(session.context, agent), as_known(error))
 
 
 def _print(output: Output, documents: list[dict[str, Any]]) -> None:

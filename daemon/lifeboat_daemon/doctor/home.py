@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from lifeboat_daemon.config import FILE, PRIVATE_FILE
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.words import argument
 
 TITLE = "The home and its settings"
 
@@ -14,6 +15,12 @@ TITLE = "The home and its settings"
 def check(context: Context) -> Iterator[Finding]:
     """`Context.open` has refused an unsafe home already; what is left is its content."""
     yield Finding(Level.OK, str(context.home.folder), "private, and of this release's layout")
+    if context.home.is_read_only:
+        result = "read-only: what was kept can be read and restored elsewhere, and nothing is captured"
+        yield Finding(Level.ERROR, str(context.home.folder), result)
+    for folder in () if context.home.is_read_only else context.home.unusable_folders():
+        result = "cannot be read and written by this user, or the disk is read-only: nothing is captured"
+        yield Finding(Level.ERROR, str(folder), result, f"chmod u+rwx {argument(str(folder))}")
     problem = context.config().problem
     if problem:
         name, what = _file_of(problem)

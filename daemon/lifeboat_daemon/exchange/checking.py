@@ -8,12 +8,18 @@ from pathlib import Path
 from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.contract import Format
 from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused, UnknownFormat
+from lifeboat_alf import layout
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import Finding, Validation, validate
+from lifeboat_daemon import state_documents
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.exchange import encrypted
 from lifeboat_daemon.exchange.conversion_source import ALF, decrypted, is_zip, refuse_irregular
+from lifeboat_daemon.exchange.encrypted import Archive
 from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_keys import opened_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +51,34 @@ def check(context: Context, file: Path, passphrase: str | None, *, strict: bool)
     refuse_irregular(file)
     with encrypted.opened(context, file, passphrase) as archive, scratch_folder(context, "validate") as scratch:
         if is_zip(archive):
-            return Checked(ALF, validate(archive.stream, strict=strict))
+            found = validate(archive.stream, strict=strict)
+            if not found.error_count:
+                _check_keys(archive, found)
+            return Checked(ALF, found)
         plain = decrypted(context, archive, scratch) if archive.is_encrypted else file
         try:
             chosen = registry.of_source(str(plain))
         except UnknownFormat:
             return Checked(ALF, validate(archive.stream, strict=strict))
         return Checked(chosen.name, _foreign(chosen, plain, strict=strict))
+
+
+def _check_keys(archive: Archive, found: Validation) -> None:
+    """Warn of credentials that no key in the file opens: a delta that brings credentials brings the keys, too."""
+    for label in _unopened_in_delta(archive) if archive.is_delta else _unopened_in_snapshot(archive):
+        found.warn("no_key", f"no key in the file opens the credential {label}", layout.CREDENTIALS)
+
+
+def _unopened_in_delta(archive: Archive) -> list[str]:
+    with DeltaReader(archive.stream) as delta:
+        item = next((each for each in delta.items if each.path == layout.CREDENTIALS), None)
+        body = None if item is None or not item.entry else delta.read(item.entry)
+        return opened_by.find_unopened(state_documents.credentials(state_documents.read(body)), delta.keys)
+
+
+def _unopened_in_snapshot(archive: Archive) -> list[str]:
+    with SnapshotReader(archive.stream) as snapshot:
+        return opened_by.find_unopened(state_documents.credentials_of(snapshot).values(), snapshot.keys)
 
 
 def _foreign(chosen: Format, plain: Path, *, strict: bool) -> Validation:

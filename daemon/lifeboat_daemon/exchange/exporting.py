@@ -1,7 +1,8 @@
 """`lifeboat alf export`: a complete read of a workspace, reconciled with its history when it has one.
 
-The read goes into a copy of the vault, so that an export with another threshold, or of a workspace nobody protects,
-leaves nothing behind. It looks at no delta: that snapshot and deltas agree is thereby worth testing.
+An exported state is signed under its number, and deltas are made from that number later. So the agent's own vault has
+every state that leaves it: what the read finds is committed before it is written. The read looks at no delta: that
+snapshot and deltas agree is thereby worth testing.
 """
 
 from __future__ import annotations
@@ -73,8 +74,10 @@ def export(
 ) -> ExportReport:
     """Write the agent in `folder` as a snapshot, or as the delta since a sequence.
 
-    A known workspace keeps its ids and history; an unknown one is read as if it were protected now. Raises
-    FileExists, ExchangeError, NothingToExport, NotAWorkspace, UnknownSequence, and what `encrypted.check` raises.
+    A known workspace keeps its ids and history, also while it is paused; an unknown one is read as if it were protected
+    now. `threshold` (bytes) replaces the setting for this file: of a known workspace that makes a sequence of its own,
+    and another one as usual after it. Raises FileExists, ExchangeError, NothingToExport, NotAWorkspace,
+    UnknownSequence, and what `encrypted.check` raises.
     """
     encrypted.check(output, encryption)
     refuse_existing(output, force=force)
@@ -111,19 +114,26 @@ def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
 def _reading(
     context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
 ) -> Iterator[tuple[Vault, list[str]]]:
-    """A throw-away vault that holds the workspace, completely read, as its newest sequence."""
-    chosen = agent or _stranger(context, runtime, workspace)
+    """A vault that holds the workspace, completely read, as its newest sequence: the agent's own, else a throw-away
+    one."""
+    usual = agent or _stranger(context, runtime, workspace)
+    chosen = usual if threshold is None else replace(usual, settings={**usual.settings, THRESHOLD: threshold})
     with agent_lock(context, chosen.id, "export"), scratch_folder(context, "export") as scratch:
-        if agent is not None:
-            _catch_up(context, agent)
-        if threshold is not None:
-            chosen = replace(chosen, settings={**chosen.settings, THRESHOLD: threshold})
-        with _copied(context, chosen, scratch, is_known=agent is not None) as (vault, warnings):
-            yield vault, warnings
+        if agent is None:
+            with _copied(context, chosen, scratch, is_known=False) as found:
+                yield found
+            return
+        _catch_up(context, agent)
+        with context.vault(agent.id) as vault:
+            try:
+                yield vault, _read_into(context, chosen, vault, scratch / "chosen.db")
+            finally:
+                if chosen is not usual:
+                    _read_into(context, usual, vault, scratch / "usual.db")
 
 
 def _catch_up(context: Context, agent: Agent) -> None:
-    """What changed meanwhile gets its number in the agent's own history first."""
+    """The agent's caches learn of what changed meanwhile, as far as it is captured unasked."""
     if agent.watched and not agent.is_paused(context.now()):
         capture(context, agent)
 
@@ -154,15 +164,21 @@ def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) ->
     else:
         seed = _seed_of(context, agent.workspace)
         Vault.create(folder, agent.id, files=context.files, clock=context.clock, seed=seed).close()
-    with (
-        Vault.open(folder, files=context.files, clock=context.clock) as vault,
-        StateDb.open(scratch / "state.db", vault.id) as db,
-    ):
+    with Vault.open(folder, files=context.files, clock=context.clock) as vault:
+        yield vault, _read_into(context, agent, vault, scratch / "state.db")
+
+
+def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> list[str]:
+    """Read a workspace completely, with new caches, and commit what is new to a vault; warnings of what was not read.
+
+    Raises ExchangeError.
+    """
+    with StateDb.open(caches, vault.id) as db:
         report = capture_into(context, agent, vault, db)
-        if report.outcome == ROOT_MISSING or vault.head() is None:
-            raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
-        problems = {**report.unread, **report.unstable, **report.waiting, **report.left_out}
-        yield vault, [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
+    if report.outcome == ROOT_MISSING or vault.head() is None:
+        raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
+    problems = {**report.unread, **report.unstable, **report.waiting, **report.left_out}
+    return [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
 def _write(
@@ -174,9 +190,9 @@ def _write(
     if since == number:
         raise NothingToExport(f"nothing changed since sequence {number}; a snapshot of it needs no --since")
     with file as stream:
-        if since is not None:
-            return write_delta(vault.changes(since, number), stream).records
         keys = _keys(context, vault.agent_id)
+        if since is not None:
+            return write_delta(vault.changes(since, number), stream, keys=keys).records
         return write_snapshot(state, stream, keys=keys, embeddings_inline=inline).records
 
 

@@ -10,11 +10,8 @@ from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf import codec, ids, layout, metas
-from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_clear
-from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
@@ -25,6 +22,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
+from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.progress import Tell, quietly
@@ -100,12 +98,13 @@ def import_(
         state_dir=state_dir,
         rows=rows or RowChoice(),
     )
-    with _opened(context, file, deltas, passphrase) as (reader, state), home_lock(context, "import"):
+    with _opened(context, file, deltas, passphrase) as files, home_lock(context, "import"):
+        state = files.state
         folder = target.resolve(to)
         _refuse_protected(context, folder)
         if not accept_unsigned:
             user_keys.refuse_without_key(context, state.sequence)
-        warnings = [*reader.warnings, *_take_keys(context, reader, file), *linkage.missing(state)]
+        warnings = [*files.base.warnings, *_take_keys(context, files, file), *linkage.missing(state)]
         made = plan(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
         check_guards(made)
         if dry_run:
@@ -119,9 +118,7 @@ def _own_runtime(context: Context, state: State) -> str:
 
 
 @contextmanager
-def _opened(
-    context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None
-) -> Iterator[tuple[SnapshotReader, State]]:
+def _opened(context: Context, file: Path, deltas: Sequence[Path], passphrase: str | None) -> Iterator[ArchiveStack]:
     """The files are read several times: from copies, which nobody changes between the check and the use."""
     with ExitStack() as stack:
         archives = [
@@ -132,11 +129,7 @@ def _opened(
                 f"{file} is a delta: import the snapshot that it goes on top of",
                 fix=f"lifeboat alf import SNAPSHOT --delta {argument(str(file))} --to FOLDER",
             )
-        reader = stack.enter_context(SnapshotReader(archives[0].stream))
-        state: State = reader
-        for archive in archives[1:]:
-            state = AppliedState(state, stack.enter_context(DeltaReader(archive.stream)))
-        yield reader, state
+        yield stack.enter_context(opened_stack(archives))
 
 
 def _refuse_protected(context: Context, folder: Path) -> None:
@@ -147,14 +140,14 @@ def _refuse_protected(context: Context, folder: Path) -> None:
             )
 
 
-def _take_keys(context: Context, reader: SnapshotReader, file: Path) -> list[str]:
-    """Keep the agent's wrapped keys that travel with the archive; what another user wrapped is of no use here."""
+def _take_keys(context: Context, files: ArchiveStack, file: Path) -> list[str]:
+    """Keep the agent's wrapped keys that travel with the files; what another user wrapped is of no use here."""
     context.keys().ensure()
-    user_keys.note_met(context, reader.sequence, file)
-    if reader.keys is None:
+    user_keys.note_met(context, files.base.sequence, file)
+    if files.keys is None:
         return []
     try:
-        context.keys().import_agent(reader.keys)
+        context.keys().import_agent(files.keys)
     except (OtherKey, SignedByAnother) as error:
         return [f"its credentials cannot be opened here and have to be given to the runtime again: {error.message}"]
     return []

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from lifeboat_alf.seams.steps import Step, reached
 
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
+from lifeboat_daemon.folder_names import folders_in, is_there, paths_in
 
 KEPT_FOR = timedelta(days=30)
 _ONE_ATTEMPT = timedelta(days=1)
@@ -116,18 +118,31 @@ def _within(context: Context) -> list[Path]:
 def _copy_files(context: Context, target: Path, patterns: Collection[str]) -> None:
     """Regular files only, by their own bytes: a hard link would be changed with its original."""
     home = context.home.folder
-    for path in sorted(found for pattern in patterns for found in home.glob(pattern)):
+    for path in sorted(found for pattern in patterns for found in _matching(context, home, pattern)):
         if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
             copy = target / path.relative_to(home)
             context.files.make_folders(copy.parent, 0o700)
             context.files.write_new(copy, read_all(context.files, path), mode=0o600, sync=False)
 
 
+def _matching(context: Context, folder: Path, pattern: str) -> Iterator[Path]:
+    """The paths that fit a pattern. A folder that cannot be listed must not pass for an empty one. Raises OSError."""
+    first, _, rest = pattern.partition("/")
+    if rest:
+        for inner in folders_in(context.files, folder):
+            if fnmatch(inner.name, first):
+                yield from _matching(context, inner, rest)
+    else:
+        yield from (path for path in paths_in(context.files, folder) if fnmatch(path.name, first))
+
+
 def _copy_vaults(context: Context, target: Path) -> None:
     """Their tables. Bodies beside them are never written again, so they need no copy."""
     from lifeboat_endpoint.store.sqlite import SqliteStore
 
-    for path in sorted(context.home.vaults_folder.glob(f"*/{_VAULT}")):
+    for path in (folder / _VAULT for folder in folders_in(context.files, context.home.vaults_folder)):
+        if not is_there(context.files, path):
+            continue
         copy = target / path.relative_to(context.home.folder)
         context.files.make_folders(copy.parent, 0o700)
         with contextlib.closing(SqliteStore(path)) as store:

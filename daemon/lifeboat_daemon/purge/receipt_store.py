@@ -10,8 +10,10 @@ import msgspec
 
 from lifeboat_alf import codec, ids
 from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownReceipt
+from lifeboat_daemon.folder_names import paths_in
 from lifeboat_daemon.purge.receipt_document import PurgeReceipt, from_json
 from lifeboat_keys.errors import ReceiptInvalid
 
@@ -20,11 +22,27 @@ FOLDER = "receipts"
 
 def read(context: Context, receipt_id: str) -> PurgeReceipt | None:
     """The receipt of a redaction; None when there is none. Raises ReceiptInvalid, UnknownReceipt (no id), OSError."""
-    path = file(context, receipt_id)
+    path, copy = file(context, receipt_id), _copy(context, receipt_id)
     try:
-        return from_json(codec.decode(read_all(context.files, path)))
+        return _parsed(path, config.recall(context.files, path, copy))
     except FileNotFoundError:
         return None
+    except ReceiptInvalid:
+        try:
+            data = read_all(context.files, copy)
+            receipt = _parsed(copy, data)
+        except (OSError, ReceiptInvalid):
+            receipt = None
+        if receipt is None:
+            raise
+        with contextlib.suppress(OSError):  # a home that cannot be written to is read from the copy
+            write_atomic(context.files, path, data, mode=0o600)
+        return receipt
+
+
+def _parsed(path: Path, data: bytes) -> PurgeReceipt:
+    try:
+        return from_json(codec.decode(data))
     except msgspec.DecodeError as error:
         raise ReceiptInvalid(f"{path} is damaged: {error}") from None
 
@@ -64,6 +82,7 @@ def save(context: Context, receipt: PurgeReceipt) -> None:
     context.files.make_folders(folder(context), 0o700)
     data = codec.encode_pretty(receipt.to_json()) + b"\n"
     write_atomic(context.files, file(context, receipt.id), data, mode=0o600)
+    config.remember(context.files, _copy(context, receipt.id), data)
 
 
 def folder(context: Context) -> Path:
@@ -78,9 +97,11 @@ def file(context: Context, receipt_id: str) -> Path:
     return folder(context) / f"{receipt_id.lower()}.json"
 
 
+def _copy(context: Context, receipt_id: str) -> Path:
+    return context.home.state_folder / FOLDER / file(context, receipt_id).name
+
+
 def _ids(context: Context) -> list[str]:
-    try:
-        found = [Path(entry.name) for entry in context.files.scan(folder(context))]
-    except FileNotFoundError:
-        return []
-    return sorted(name.stem for name in found if name.suffix == ".json" and ids.is_uuid(name.stem))
+    places = folder(context), context.home.state_folder / FOLDER
+    found = {path.stem for place in places for path in paths_in(context.files, place, ".json")}
+    return sorted(name for name in found if ids.is_uuid(name))

@@ -44,7 +44,9 @@ def empty(context: Context, agent: Agent) -> int:
 
 def _emptied(journal: Journal) -> Journal:
     """What is left of a journal: that there was a restore, and when."""
-    made = replace(journal, phase=PURGED, moves=(), make=(), drop=(), fresh=(), times=(), whole=None, installed=())
+    made = replace(
+        journal, phase=PURGED, moves=(), make=(), drop=(), fresh=(), times=(), modes=(), whole=None, installed=()
+    )
     return replace(made, work=(), undo=(), report={})
 
 

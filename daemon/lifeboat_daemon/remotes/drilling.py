@@ -13,7 +13,7 @@ from lifeboat_alf import attachments, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_alf.state import BodyAbsent, Entry, State
 from lifeboat_daemon import state_documents, verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -24,10 +24,9 @@ from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes import acknowledged, bundling, pulling, redacting, sending, verifying
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore.inventory import is_held
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.verification import Drill
-from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
+from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys import opened_by
@@ -104,10 +103,21 @@ def _missing_files(here: State, remote: Remote) -> list[str]:
     large = {
         entry.sha256: entry.path
         for entry in here.entries(layout.ARTIFACTS)
-        if entry.sha256 is not None and attachments.is_referenced(entry.meta) and is_held(here, entry)
+        if entry.sha256 is not None and attachments.is_referenced(entry.meta) and _is_held(here, entry)
     }
     lacks = remote.missing(here.sequence.agent_id, list(large)) if large else []
     return [f"{large[sha256]} is not there" for sha256 in lacks]
+
+
+def _is_held(here: State, entry: Entry) -> bool:
+    """Whether a large file is more than a description here, or was before its bytes were damaged."""
+    try:
+        here.body(entry.path)
+    except BodyAbsent:
+        return False
+    except VaultDamaged:
+        return True
+    return True
 
 
 def _mended(

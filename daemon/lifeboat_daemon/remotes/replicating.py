@@ -17,7 +17,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Cancelled, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
 from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import acknowledged, bundling, deciding, epochs, redacting, verifying
+from lifeboat_daemon.remotes import acknowledged, bundling, deciding, delta_proof, epochs, redacting, verifying
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
@@ -112,6 +112,7 @@ class _Replication:
         self._may_send = may_send
         self._machine = context.keys().own_name
         self._sent = 0
+        self._is_unproven = False
 
     def run(self) -> Outcome:
         """Raises RemoteError, OtherVault, RemoteForgot."""
@@ -210,6 +211,7 @@ class _Replication:
                 yield bundle
         elif self._vault.find(base) is not None:
             with bundling.delta(self._context, self._vault, base, number) as bundle:
+                self._prove(bundle, base)
                 yield bundle
         else:  # thinned here for want of room: the remote has it, and says from where the delta leads
             from lifeboat_daemon.remotes import pulling
@@ -219,6 +221,13 @@ class _Replication:
                 bundling.delta_from(self._context, there, self._vault, number) as bundle,
             ):
                 yield bundle
+
+    def _prove(self, bundle: Bundle, base: int) -> None:
+        """An endpoint applies a delta before it takes it. A log takes any: what its reader could not make of one, a
+        snapshot after it brings."""
+        if isinstance(self._remote, Compactable):
+            states = self._vault.state(base), self._vault.state(bundle.number)
+            self._is_unproven |= bool(delta_proof.find_unreadable(states[0], bundle.file, states[1]))
 
     def _acknowledge(self, head: RemoteHead) -> None:
         acknowledged.note_head(self._vault, self._config.id, self._config.name, head, self._context.now())
@@ -326,8 +335,11 @@ class _Replication:
 
     def _compact(self) -> None:
         """Remotes that cannot read what they have are kept small from here."""
-        if isinstance(self._remote, Compactable) and self._remote.needs_compaction(self._agent.id):
-            self._remote.compact(self._agent.id, bundling.Material(self._vault, self._keys()))
+        if isinstance(self._remote, Compactable) and (
+            self._is_unproven or self._remote.needs_compaction(self._agent.id)
+        ):
+            material = bundling.Material(self._vault, self._keys())
+            self._remote.compact(self._agent.id, material, renewed=self._is_unproven)
 
     # What is said -------------------------------------------------------------------------------------------------
 

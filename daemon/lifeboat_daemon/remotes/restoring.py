@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from lifeboat_alf import times
@@ -35,6 +35,9 @@ from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.words import argument, time_text
 from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
 from lifeboat_endpoint.vault import Vault
+
+_AHEAD = timedelta(days=1)
+"""A sequence that is signed with a time so far in the future was captured under a wrong clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def opened_plan(
             if kept is None:
                 raise NothingToRestore(f"no such history of {agent.name} was set aside")
             with _newest(context, agent) as newest:
-                yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest)
+                yield plan(context, kept.state(number_at(kept, options.at)), target, options, newest, partial=True)
         return
     config = registry.find(context, name)
     with contextlib.closing(open_remote(context, config)) as remote:
@@ -95,9 +98,9 @@ def opened_plan(
         taken = pulling.take_keys(context, remote, source.agent.id, accept_unsigned=options.accept_unsigned)
         purged = _purged(context, remote, config, source.agent.id, known, options)
         warnings = [*taken, *_held_there(source, options.at)]
-        number = _number(remote, source, options.at)
+        number = _number(remote, source, options.at, context.clock.now())
         with pulling.state(remote, source.agent.id, number, purged) as state, _newest(context, known) as newest:
-            made = plan(context, state, target, options, newest)
+            made = plan(context, state, target, options, newest, partial=True)
             pulling.follow(remote, quietly)
             if known is None and options.at is None:
                 warnings = [*warnings, _newest_there(source, state.sequence)]
@@ -148,7 +151,7 @@ def _known(context: Context, agent_id: str) -> Agent | None:
     return next((one for one in agent_files.everyone(context) if one.id == agent_id), None)
 
 
-def _number(remote: Remote, source: Source, at: int | str | None) -> int | None:
+def _number(remote: Remote, source: Source, at: int | str | None, now: datetime) -> int | None:
     """The sequence of a number or a time. Raises NothingToRestore."""
     name = source.agent.name or source.agent.id
     if source.agent.head is None:
@@ -161,6 +164,12 @@ def _number(remote: Remote, source: Source, at: int | str | None) -> int | None:
             raise NothingToRestore(f"{source.config.name} does not keep sequence {at} of {name}; {_kept(rows)}")
         return int(at)
     moment = _moment(at)
+    ahead = [number for number, time in rows if times.parse(time) > now + _AHEAD]
+    if ahead:
+        raise NothingToRestore(
+            f"{source.config.name} has sequences {ahead[0]} to {ahead[-1]} of {name} from a clock that was ahead, so a"
+            f" time does not say which one is meant; name one by its number; {_kept(rows)}"
+        )
     before = [number for number, time in rows if times.parse(time) <= moment]
     if not before:
         raise NothingToRestore(f"what {source.config.name} keeps of {name} begins after {at}")

@@ -14,7 +14,7 @@ from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Move, Time, to_text
+from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_text
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
 
@@ -59,6 +59,7 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
         drop=tuple(_folders_to_drop(files, plan, singles)),
         fresh=tuple(_fresh_folders(singles)),
         times=tuple(_times(singles)),
+        modes=tuple(_modes(singles)),
         whole=(to_text(tree[0]), to_text(plan.target)) if tree else None,
         work=tuple(to_text(place.stage) for place in used),
         undo=tuple(to_text(place.undo) for place in used),
@@ -157,3 +158,9 @@ def _times(items: list[Item]) -> Iterator[Time]:
         new = item.wanted.mtime_ns if item.wanted is not None else None
         if item.action == Action.SAME and item.old_time is not None and new is not None:
             yield Time(to_text(item.root / item.name), new, item.old_time)
+
+
+def _modes(items: list[Item]) -> Iterator[Mode]:
+    for item in items:
+        if item.old_mode is not None and item.wanted is not None:
+            yield Mode(to_text(item.root / item.name), item.wanted.mode, item.old_mode)

@@ -59,10 +59,14 @@ class Wanted:
     @property
     def mode(self) -> int:
         """The rights to make a file or folder with."""
-        if self.kind == FOLDER:
-            return 0o700 if self.meta.get("private") else 0o755
-        mode = 0o755 if self.meta.get("executable") else 0o644
-        return mode & 0o700 if self.meta.get("private") else mode
+        return metas.mode_of(self.meta)
+
+    def has_rights(self, mode: int) -> bool:
+        """Whether a file or folder with these rights may stay. Earlier releases kept two bits alone: what is narrower
+        than these say is not made wider."""
+        if mode == self.mode or "mode" in self.meta:
+            return mode == self.mode
+        return mode & 0o700 == self.mode & 0o700 and mode & ~self.mode == 0
 
     @property
     def target(self) -> str:
@@ -105,9 +109,14 @@ class Contents:
 
 
 def source_runtime(state: State) -> str:
-    """The runtime whose files a state holds."""
-    head = _head(state)
-    return str(head.get("agent", {}).get("source_runtime", "openclaw"))
+    """Return the runtime whose files a state holds. Without the head document, which may be damaged, the first one that
+    has files there."""
+    named = _head(state).get("agent", {}).get("source_runtime")
+    if named is None:
+        paths = (entry.path for entry in state.entries(layout.RAW))
+        found = (path.removeprefix(layout.RAW).partition("/")[0] for path in paths)
+        named = next((runtime for runtime in found if not runtime.endswith("-home")), "openclaw")
+    return str(named)
 
 
 def agent_name(state: State) -> str:
@@ -134,13 +143,21 @@ def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
         elif entry.path.startswith(home_prefix):
             _put(home, _raw(state, entry, home_prefix, inventory, adapter))
         elif entry.path.startswith(layout.ARTIFACTS):
-            _artifact(state, entry, artifacts, found)
+            _artifact(entry, inventory, artifacts, found)
     _beside(artifacts, found, is_newest=source_runtime(state) == adapter.runtime)
     _shared(state, inventory, adapter, found)
     _rendered(state, adapter, found)
     for wanted in (workspace, home):
         found.left_out.extend(_without_conflicts(wanted))
+    found.left_out.extend(_damaged(each.entry, prefix, home_prefix) for each in inventory.damaged)
     return found
+
+
+def _damaged(entry: Entry, prefix: str, home_prefix: str) -> LeftOut:
+    """Name something whose bytes do not hold: a file by its name, what is no file of this runtime by its path."""
+    mine = next((each for each in (prefix, home_prefix, layout.ARTIFACTS) if entry.path.startswith(each)), "")
+    wanted = Wanted(names.name_of(entry.path, entry.meta, mine), entry.path, RAW, entry.meta, entry)
+    return LeftOut(wanted, DAMAGED, "its bytes are not those that were signed")
 
 
 def _without_conflicts(wanted: dict[str, Wanted]) -> list[LeftOut]:
@@ -170,7 +187,8 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter:
     nothing, and bytes that are no UTF-8 are not in them."""
     name = names.name_of(entry.path, entry.meta, prefix)
     ids = entry.meta.get(metas.RECORDS)
-    if ids and metas.is_file(entry.meta):
+    # A file whose memories cannot all be read is restored as it was captured.
+    if ids and metas.is_file(entry.meta) and inventory.damaged_records.keys().isdisjoint(ids):
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):
             joined = _joined(state, entry, ids, memories, adapter).encode("utf-8", "surrogatepass")
@@ -220,9 +238,9 @@ def _without_time(meta: JsonObject) -> JsonObject:
     return {key: value for key, value in meta.items() if key != "mtime_ns"}
 
 
-def _artifact(state: State, entry: Entry, artifacts: dict[str, Wanted], found: Contents) -> None:
+def _artifact(entry: Entry, inventory: Inventory, artifacts: dict[str, Wanted], found: Contents) -> None:
     name = names.name_of(entry.path, entry.meta, layout.ARTIFACTS)
-    if inventories.is_held(state, entry):
+    if entry.path not in inventory.absent:
         _put(artifacts, Wanted(name, entry.path, ARTIFACT, entry.meta, entry))
     else:
         found.absent.append(Absent(name, entry.size))

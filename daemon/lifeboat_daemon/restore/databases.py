@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
 from lifeboat_alf import layout
@@ -58,6 +59,19 @@ def plan_databases(around: Around, workspace: Path, newest: State | None) -> Dat
     if chosen:
         items += _left_out(around, tables)
     return DatabasePlan(items, chosen, server)
+
+
+def plan_sessions(around: Around) -> list[Delivery]:
+    """What the runtime's own command does for sessions, where they were asked for. Raises RuntimeDatabaseError."""
+    if around.installation is None or not around.options.rows.sessions:
+        return []
+    asked = (row for row in around.contents.rows if is_table(row) and around.options.wants(row.name))
+    tables = {
+        row.path: around.whole(row)
+        for row in asked
+        if not around.adapter.is_store(row.path) and not _barred(around, row)
+    }
+    return around.adapter.session_deliveries(around.installation, tables)
 
 
 def _order(around: Around, tables: list[Wanted], newest: State | None) -> WriteOrder:

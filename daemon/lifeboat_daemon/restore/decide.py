@@ -26,9 +26,10 @@ class Action(StrEnum):
 class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
     `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
-    given where only the time is wrong. A `companion` goes aside with the database that it belongs to, uncounted. `lost`
-    is the code of why the state cannot give it (see `contents.LeftOut`), "" for everything else. `is_database`: an
-    SQLite database stands there, and a log that appears beside it belongs to it."""
+    given where only the time is wrong, `old_mode` where a folder has other rights. A `companion` goes aside with the
+    database that it belongs to, uncounted. `lost` is the code of why the state cannot give it (see `contents.LeftOut`),
+    "" for everything else. `is_database`: an SQLite database stands there, and a log that appears beside it belongs to
+    it."""
 
     name: str
     action: Action
@@ -38,6 +39,7 @@ class Item:
     kind: str = FILE
     reason: str = ""
     old_time: int | None = None
+    old_mode: int | None = None
     companion: bool = False
     lost: str = ""
     is_database: bool = False
@@ -111,7 +113,11 @@ def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
 def _same(wanted: Wanted, found: Found, rules: Rules) -> Item:
     wrong_time = wanted.kind == FILE and wanted.mtime_ns not in (None, found.mtime_ns) and not rules.keep
     old_time = found.mtime_ns if wrong_time else None
-    return Item(wanted.name, Action.SAME, rules.root, wanted, found.seen, wanted.kind, old_time=old_time)
+    wrong_mode = wanted.kind == FOLDER and not wanted.has_rights(found.mode) and not rules.keep
+    old_mode = found.mode if wrong_mode else None
+    return Item(
+        wanted.name, Action.SAME, rules.root, wanted, found.seen, wanted.kind, old_time=old_time, old_mode=old_mode
+    )
 
 
 def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
@@ -121,12 +127,7 @@ def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
         return True
     if wanted.kind == LINK:
         return found.target == wanted.target
-    return _same_rights(wanted, found) and _same_bytes(wanted, found, rules)
-
-
-def _same_rights(wanted: Wanted, found: Found) -> bool:
-    rights = bool(wanted.meta.get("executable")), bool(wanted.meta.get("private"))
-    return rights == (found.executable, found.private)
+    return wanted.has_rights(found.mode) and _same_bytes(wanted, found, rules)
 
 
 def _same_bytes(wanted: Wanted, found: Found, rules: Rules) -> bool:

@@ -29,6 +29,7 @@ from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, look,
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.state_db import throw_away
+from lifeboat_endpoint.errors import VaultFull, VaultUnusable
 
 LAST_RESTORE = "last_restore"
 CREDENTIALS = "credentials"
@@ -42,17 +43,28 @@ def finish(context: Context, journal: Journal, *, recovered: bool = False) -> Re
     report = _adopt(context, journal, report)
     note_withheld(context, report)
     report = capture_after(context, report)
-    _remember_origin(context, journal, report)
     _forget_replaced(context, journal)
-    write_receipt(context, report)
-    _audit(context, report)
+    report = _note(context, journal, report)
     put_away(context, journal)
+    return report
+
+
+def _note(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
+    """Keep what the home remembers of a restore. A copy elsewhere is whole without it: then the report warns."""
+    try:
+        _remember_origin(context, journal, report)
+        _write_receipt(context, report)
+        _audit(context, report)
+    except (OSError, VaultFull, VaultUnusable) as error:
+        if not journal.needs_no_journal or report.adopted:
+            raise
+        return replace(report, warnings=[*report.warnings, f"no receipt of this restore is kept: {error}"])
     return report
 
 
 def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
     """Remember what was moved, so that it can be moved back."""
-    if journal.whole is not None or not (journal.moves or journal.make or journal.times):
+    if journal.whole is not None or not (journal.moves or journal.make or journal.times or journal.modes):
         return report
     done = replace(journal, phase=DONE, installed=moves.installed(context.files, journal), report=report.to_json())
     journals.write(context.files, journals.undo_path(context.home, journal.id), done)
@@ -168,6 +180,18 @@ def _origin_path(home: Home, workspace: Path) -> Path:
 
 
 def write_receipt(context: Context, report: RestoreReport) -> None:
+    """Keep what a restore did. A copy elsewhere is whole without it, and says once that none is kept (`_note`).
+
+    Raises OSError.
+    """
+    try:
+        _write_receipt(context, report)
+    except OSError:
+        if report.in_place or report.adopted:
+            raise
+
+
+def _write_receipt(context: Context, report: RestoreReport) -> None:
     journals.write(context.files, journals.receipt_path(context.home, report.receipt), report.to_json())
 
 
@@ -194,6 +218,4 @@ def put_away(context: Context, journal: Journal) -> None:
     for folder in journal.fresh if journal.phase == STAGING else ():
         moves.remove_empty_tree(context.files, to_path(folder))
     steps.reached(Step.RESTORE_JOURNAL_REMOVED)
-    path = journals.path_of(context.home, journal.id)
-    context.files.remove(path)
-    context.files.sync_folder(path.parent)
+    journals.remove(context.home, context.files, journal)

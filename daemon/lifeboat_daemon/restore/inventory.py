@@ -10,19 +10,20 @@ what it is now: the leaf of the bytes that stand there, cuts where they lie in t
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from lifeboat_alf import merkle
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.effective import Chains, in_append_order
-from lifeboat_alf.errors import BadJson, SignatureError
+from lifeboat_alf.effective import Chains, in_append_order, partitions_of
+from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
+from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
@@ -32,12 +33,32 @@ from lifeboat_keys.trusted import Trusted
 @dataclass(frozen=True, slots=True)
 class Inventory:
     """What a state holds. `memories` gives the content in force of every record id, None once it was deleted;
-    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed."""
+    any id of a chain names its memory (ALF §3.1.5). `redactions` vouch for what is not as it was signed. `absent` are
+    paths of which only the description is held; `damaged` are left out of `entries` (see `prove`). `damaged_records`
+    are not what was signed either: the partition of each, by id."""
 
     digest: bytes
     entries: dict[str, Entry]
     memories: Memories
     redactions: tuple[Redaction, ...] = ()
+    absent: frozenset[str] = frozenset()
+    damaged: tuple[Damaged, ...] = ()
+    damaged_records: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def damage(self) -> LifeboatError | None:
+        """Return what the first thing that does not hold raises, None where all holds."""
+        if self.damaged:
+            return self.damaged[0].error
+        changed = next(iter(self.damaged_records.items()), None)
+        return None if changed is None else SignatureError(f"the record {changed[0]} in {changed[1]} was changed")
+
+
+class Damaged(NamedTuple):
+    """An entry whose bytes are not those that its leaf commits to, or cannot be read, and what reading them raised."""
+
+    entry: Entry
+    error: LifeboatError
 
 
 class _Line(msgspec.Struct):
@@ -101,6 +122,7 @@ class Proven:
     def __init__(self, state: State, inventory: Inventory) -> None:
         self._state = state
         self._entries = inventory.entries
+        self._damaged = inventory.damaged_records
 
     @property
     def as_signed(self) -> State:
@@ -131,10 +153,10 @@ class Proven:
         return merkle.leaf_holds(entry.leaf, body)
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
+        return (record for record in self._state.records(partition) if record.id not in self._damaged)
 
     def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
+        return None if record_id in self._damaged else self._state.record(record_id)
 
     def gone(self) -> Iterator[GoneRecord]:
         return self._state.gone()
@@ -145,16 +167,35 @@ class Proven:
 
 
 def take(state: State) -> Inventory:
-    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that was changed, or is
-    left out although no purge says so."""
+    """Read a whole state but for the bytes of its entries. Raises SignatureError for a record that is left out although
+    no purge says so."""
     entries, vouching = dict[str, Entry](), _Vouching(state.redactions)
     memories = Memories()
     items = []
     for entry in state.entries():
         items.append(merkle.entry_item(entry))
         entries[entry.path] = vouching.as_it_is(entry)
-    items.extend(_record_items(state, memories, vouching))
-    return Inventory(merkle.digest_of_items(items), entries, memories, tuple(vouching.asked.values()))
+    damaged: dict[str, str] = {}
+    items.extend(_record_items(state, memories, vouching, damaged))
+    redactions = tuple(vouching.asked.values())
+    return Inventory(merkle.digest_of_items(items), entries, memories, redactions, damaged_records=damaged)
+
+
+def prove(state: State, inventory: Inventory, wants: Callable[[Entry], bool] = lambda _: True) -> Inventory:
+    """Read the bytes of every wanted entry and hold them against its leaf. Return the inventory of what holds."""
+    proven = Proven(state, inventory)
+    absent, damaged = set[str](), dict[str, Damaged]()
+    for path, entry in inventory.entries.items():
+        if not wants(entry):
+            continue
+        try:
+            proven.body(path)
+        except BodyAbsent:
+            absent.add(path)
+        except (AlfError, VaultDamaged, VaultUnusable) as error:
+            damaged[path] = Damaged(entry, error)
+    entries = {path: entry for path, entry in inventory.entries.items() if path not in damaged}
+    return replace(inventory, entries=entries, absent=frozenset(absent), damaged=tuple(damaged.values()))
 
 
 class _Vouching:
@@ -193,17 +234,29 @@ class _Vouching:
         self.asked.update((one.id, one) for one in self._known.all_naming(leaf.digest))
 
 
-def _record_items(state: State, memories: Memories, vouching: _Vouching) -> Iterator[tuple[bytes, bytes]]:
+def _record_items(
+    state: State, memories: Memories, vouching: _Vouching, damaged: dict[str, str]
+) -> Iterator[tuple[bytes, bytes]]:
     decode = msgspec.json.Decoder(_Line).decode
-    for record in in_append_order(state):
-        if not vouching.holds(record):
-            raise SignatureError(f"the record {record.id} in {record.partition} was changed")
-        memories.add(record.id, _decoded(record, decode))
+    for record in _records_of(state):
+        if vouching.holds(record):
+            memories.add(record.id, _decoded(record, decode))
+        else:
+            damaged[record.id] = record.partition
         yield merkle.record_item(record)
     for gone in state.gone():
         if not vouching.is_gone(gone):
             raise SignatureError(f"the record {gone.id} in {gone.partition} is left out, and no purge says so")
         yield merkle.record_item(gone)
+
+
+def _records_of(state: State) -> Iterator[Record]:
+    """The records in append order; in the order of their partitions' names where the manifest is damaged."""
+    try:
+        partitions_of(state)
+    except (AlfError, VaultDamaged, VaultUnusable, msgspec.DecodeError, TypeError, KeyError, AttributeError):
+        return state.records()
+    return in_append_order(state)
 
 
 def _decoded(record: Record, decode: Any) -> _Line:
@@ -244,18 +297,6 @@ def _check_redaction(redaction: Redaction, trusted: Trusted | None, *, accept_ot
         if not accept_others:
             raise
         redacting.verify(redaction, None)
-
-
-def is_held(state: State, entry: Entry) -> bool:
-    """Whether the bytes of an entry are here. Only large artifacts can be away, so only they are read."""
-    attachment = entry.meta.get("attachment") or {}
-    if attachment.get("tier") != 3 and entry.leaf.digest != ABSENT_LEAF:
-        return True
-    try:
-        state.body(entry.path)
-    except BodyAbsent:
-        return False
-    return True
 
 
 def same_bytes(entry: Entry, data: bytes) -> bool:

@@ -110,6 +110,15 @@ class Time:
 
 
 @dataclass(frozen=True, slots=True)
+class Mode:
+    """A folder that stays and whose rights are not what they were."""
+
+    path: str
+    new: int
+    old: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lives:
     """Where an agent lives: its workspace as text, its runtime, the runtime's name for it, and the newest sequence that
     was captured there, where there is one."""
@@ -140,6 +149,7 @@ class Journal:
     drop: tuple[Folder, ...] = ()
     fresh: tuple[str, ...] = ()
     times: tuple[Time, ...] = ()
+    modes: tuple[Mode, ...] = ()
     whole: tuple[str, str] | None = None
     work: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
@@ -147,6 +157,11 @@ class Journal:
     replaces: str | None = None
     former: Lives | None = None
     report: JsonObject = field(default_factory=dict)
+
+    @property
+    def needs_no_journal(self) -> bool:
+        """Whether this restore makes a copy in a new folder, and changes nothing else."""
+        return self.whole is not None and not self.moves and self.former is None
 
     @property
     def renames(self) -> int:
@@ -170,6 +185,30 @@ def write(files: FileOperations, path: Path, document: Any) -> None:
     """Write a document of a restore durably; its folder is made when missing."""
     files.make_folders(path.parent, 0o700)
     write_atomic(files, path, codec.encode(document))
+
+
+def begin(home: Home, files: FileOperations, journal: Journal) -> None:
+    """Write the journal of a restore that goes on. One that puts a whole new folder in its place does so in one step,
+    with nothing to roll forward: it is carried out without a journal where the home cannot be written to.
+
+    Raises OSError.
+    """
+    try:
+        write(files, path_of(home, journal.id), journal)
+    except OSError:
+        if not journal.needs_no_journal:
+            raise
+
+
+def remove(home: Home, files: FileOperations, journal: Journal) -> None:
+    """Remove a journal that is done with. Raises OSError."""
+    path = path_of(home, journal.id)
+    try:
+        files.remove(path)
+        files.sync_folder(path.parent)
+    except OSError:
+        if not journal.needs_no_journal or look(files, path) is not None:
+            raise
 
 
 def read(files: FileOperations, path: Path) -> Journal:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.errors import TargetChanged
 from lifeboat_daemon.progress import nothing
-from lifeboat_daemon.restore.journal import Folder, Journal, Move, Seen, Time, look, to_path
+from lifeboat_daemon.restore.journal import Folder, Journal, Mode, Move, Seen, Time, look, to_path
 
 LOGS = ("-wal", "-shm", "-journal")
 """How the files beside an SQLite database end that it reads as its own."""
@@ -65,11 +66,15 @@ def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], No
         _make(files, folder)
     for time in journal.times:
         _settle(files, time)
+    for mode in journal.modes:
+        _change_mode(files, mode)
     _flush(files, journal)
 
 
 def roll_back(files: FileOperations, journal: Journal) -> None:
-    """Take back whatever of a journal was done: moves, folders that went or came, times. Raises OSError."""
+    """Take back whatever of a journal was done: moves, folders that went or came, times, rights. Raises OSError."""
+    for mode in journal.modes:
+        _change_mode(files, Mode(mode.path, mode.old, mode.new))
     for folder in reversed(journal.drop):
         _make(files, folder)
     for move in reversed(journal.moves):
@@ -167,8 +172,19 @@ def _settle(files: FileOperations, time: Time) -> None:
         files.set_times(path, time.new_ns)
 
 
+def _change_mode(files: FileOperations, mode: Mode) -> None:
+    """Set a folder's rights, unless they were changed since the plan."""
+    path = to_path(mode.path)
+    try:
+        found = files.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    if stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) & 0o777 == mode.old:
+        files.set_mode(path, mode.new)
+
+
 def _flush(files: FileOperations, journal: Journal) -> None:
-    if journal.moves or journal.make or journal.drop or journal.times:
+    if journal.moves or journal.make or journal.drop or journal.times or journal.modes:
         folder = to_path(journal.workspace)
         files.sync_file_system(folder if folder.is_dir() else folder.parent)
 
@@ -182,6 +198,7 @@ def remove_tree(files: FileOperations, folder: Path) -> None:
     """Remove a folder of ours with everything in it, never following a link. Nothing there is fine."""
     if look(files, folder) is None:
         return
+    files.set_mode(folder, 0o700)  # a copy of one that nothing may be removed from
     for entry in files.scan(folder):
         if entry.is_dir(follow_symlinks=False):
             remove_tree(files, Path(entry.path))

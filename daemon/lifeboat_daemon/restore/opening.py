@@ -12,10 +12,12 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadMoment, NothingToRestore, system_errors
 from lifeboat_daemon.progress import Tell, quietly
+from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.plan import Plan, plan
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.run import run
+from lifeboat_daemon.status import DAMAGED
 from lifeboat_endpoint.vault import Vault
 
 
@@ -25,7 +27,17 @@ def opened_plan(context: Context, agent: Agent, target: Path | None, options: Re
     with system_errors(), context.vault(agent.id) as vault:
         state = vault.state(number_at(vault, options.at))
         newest = vault.state() if vault.head() is not None else None
-        yield plan(context, state, target or options.to, options, newest)
+        made = plan(context, state, target or options.to, options, newest, partial=True)
+        _note_damage(vault, made)
+        yield made
+
+
+def _note_damage(vault: Vault, made: Plan) -> None:
+    """Let `status` say that the copy does not hold, until a verification finds that it does."""
+    if made.inventory.damage is not None and vault.get(DAMAGED) is None:
+        damaged = [*(printable(each.entry.path) for each in made.inventory.damaged), *made.inventory.damaged_records]
+        first = f"{damaged[0]}: the bytes are not those that were signed"
+        vault.set(DAMAGED, {"sequence": made.sequence, "whole": False, "first": first}, kind="damaged")
 
 
 def restore(context: Context, agent: Agent, options: RestoreOptions, tell: Tell = quietly) -> RestoreReport:

@@ -14,7 +14,7 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
-from lifeboat_alf.state import State
+from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
@@ -42,6 +42,7 @@ from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
 BY_ROWS = "it is a database of the runtime, which is written row by row"
+DAMAGED_RECORD = "its bytes are not those that were signed"
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 
 
@@ -103,6 +104,10 @@ class Plan:
         """Return what was asked for and what the state cannot give: the restore is a partial one."""
         return [item for item in self.items if item.lost]
 
+    def lost_memories(self) -> list[str]:
+        """Return the ids of memories whose records do not hold; the files that they stand in are as captured."""
+        return [] if self.options.path_globs else list(self.inventory.damaged_records)
+
     def to_json(self) -> JsonObject:
         """For `restore --dry-run --json`: the receipt's fields so far, and every name that is touched."""
         return {
@@ -150,9 +155,12 @@ def plan(
     target_folder: Path | None,
     options: RestoreOptions,
     newest: State | None = None,
+    *,
+    partial: bool = False,
 ) -> Plan:
     """Plan a restore of a state into a folder (None: the agent's own workspace). Reads, never writes. `newest` is the
-    newest captured state of the agent, where there is one.
+    newest captured state of the agent, where there is one. `partial`: entries of a signed state whose bytes do not hold
+    are left out and named; otherwise, and without a signature, one such entry refuses the whole state.
 
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
     RuntimeDatabaseError.
@@ -160,6 +168,9 @@ def plan(
     given = _after_purges(context, given)
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
+    inventory = inventories.prove(given, inventory, _wanted_by(options))
+    if inventory.damage is not None and not (partial and verdict is Verdict.SIGNED):
+        raise inventory.damage
     state = Proven(given, inventory)
     agent_id = ids.as_uuid(state.sequence.agent_id)
     agent = registered(context, agent_id)
@@ -190,6 +201,7 @@ def plan(
     stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
     contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
     items += [*home.items, *stored.items, *_lost(folder, contents, options)]
+    sessions = databases.plan_sessions(home_around)
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
@@ -213,13 +225,19 @@ def plan(
         installation=installation,
         filler=filler,
         items=items,
-        deliveries=home.deliveries,
+        deliveries=[*home.deliveries, *sessions],
         stands=stands,
         fates=fates,
         unholdable=names.unholdable(context.files, folder, written),
         executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
         capabilities=missing_capabilities(state, adapter),
-        warnings=[*_warnings(items, contents), *_never_captured(context, agent, state), *home.warnings, *_said(stored.writes, running)],
+        warnings=[
+            *_warnings(items, contents),
+            *_damaged_memories(inventory, options),
+            *_never_captured(context, agent, state),
+            *home.warnings,
+            *_said(stored.writes, running),
+        ],
         databases=stored.writes,
         server=stored.server,
         running=running,
@@ -237,6 +255,21 @@ def _workspace_items(
     rest = ((name, each) for name, each in wanted.items() if name in left_out)
     skipped = [Item(name, Action.SKIP, Path(), each, kind=each.kind, reason=BY_ROWS) for name, each in rest]
     return [*decide(files, removable, rules), *skipped]
+
+
+def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
+    """Say which entries are read before a restore: all but artifacts that were not asked for, which may be large."""
+
+    def wants(entry: Entry) -> bool:
+        is_artifact = entry.path.startswith(layout.ARTIFACTS)
+        return not is_artifact or options.wants(names.name_of(entry.path, entry.meta, layout.ARTIFACTS))
+
+    return wants
+
+
+def _damaged_memories(inventory: Inventory, options: RestoreOptions) -> list[str]:
+    damaged = () if options.path_globs else inventory.damaged_records
+    return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
 
 
 def _refuse_conflicts(contents: Contents) -> None:

@@ -16,10 +16,10 @@ from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import credentials, home_files
 from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
 from lifeboat_daemon.restore.contents import FILE as FILE_KIND
-from lifeboat_daemon.restore.contents import MERGED, RAW, STRUCTURED, Wanted
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import (
     ARTIFACT,
     CREDENTIAL,
@@ -57,6 +57,8 @@ _WAITING = {
     CUT_OUT: "without_credentials",
     credentials.NOWHERE: "not_in_a_file",
 }
+_OF_SESSIONS = ("/sessions/", "/session_nodes.", "/session_windows.", "/transcript_events.")
+"""What paths of sessions have in them."""
 _REFUSED = {home_files.NOT_KEPT: "not_kept", home_files.UNREADABLE: "unreadable"}
 
 
@@ -109,8 +111,10 @@ def of(plan: Plan, settled: Sequence[credentials.Fate]) -> Receipt:
 def _check(plan: Plan, fates: Sequence[Fate]) -> None:
     """What was counted when the state was read is what the receipt tells of."""
     told = Counter(fate.kind for fate in fates)
-    raw = [path for path in plan.inventory.entries if path.startswith(layout.RAW)]
-    read = {MEMORY: plan.inventory.memories.in_force(), FILE: sum(not is_rows(path) for path in raw)}
+    held = [*plan.inventory.entries, *(each.entry.path for each in plan.inventory.damaged)]
+    raw = [path for path in held if path.startswith(layout.RAW)]
+    memories = plan.inventory.memories.in_force() + len(plan.inventory.damaged_records)
+    read = {MEMORY: memories, FILE: sum(not is_rows(path) for path in raw)}
     if any(told[kind] != count for kind, count in read.items()):
         raise RestoreFailed("the receipt does not add up; nothing was changed", fix="lifeboat doctor --bundle FILE")
 
@@ -122,6 +126,7 @@ class _Teller:
         self._plan = plan
         self._memories = plan.inventory.memories
         self._items = {item.wanted.path: item for item in plan.items if item.wanted is not None}
+        self._damaged = {each.entry.path for each in plan.inventory.damaged}
         self._settled = {fate.id: fate for fate in settled}
         self._delivered = {path: each for each in plan.deliveries for path, _ in each.places}
         self._wanted = {each.path: each for each in (*plan.contents.workspace.values(), *plan.contents.home.values())}
@@ -135,6 +140,11 @@ class _Teller:
         self._in_files = self._memories_in_files()
 
     def end(self, thing: Thing) -> End:
+        if thing.path in self._damaged:
+            item = self._items.get(thing.path)
+            return End(Outcome.OMITTED, NOT_ASKED, "not_asked") if item is None else end_of(item)
+        if thing.kind == MEMORY and thing.name in self._plan.inventory.damaged_records:
+            return End(Outcome.UNRESOLVED, DAMAGED_RECORD, DAMAGED)
         written = self._by_any_name(self._written, thing)
         if written is not None:
             return _end(written)
@@ -203,7 +213,7 @@ class _Teller:
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:
             asked = "--with-cron puts it back"
-        if "/sessions/" in path and not options.sessions:
+        if any(name in path for name in _OF_SESSIONS) and not options.sessions:
             asked = "--with-sessions puts it back"
         if asked:
             return End(Outcome.OMITTED, f"{NOT_ASKED}; {asked}", "not_asked")

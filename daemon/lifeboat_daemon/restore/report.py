@@ -10,15 +10,18 @@ import msgspec
 
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import withheld
 from lifeboat_daemon.restore import receipt
+from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.databases import is_table
 from lifeboat_daemon.restore.decide import Item
 from lifeboat_daemon.restore.names import printable
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import MEMORY, ROW
 from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_endpoint.errors import VaultDamaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         signature=str(plan.verdict),
         in_place=plan.in_place,
         skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
-        left_out=[_lost(item) for item in plan.lost()],
+        left_out=[*map(_lost, plan.lost()), *map(_lost_memory, plan.lost_memories())],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
         state_dir=_state_dir(plan),
@@ -106,6 +109,10 @@ def _lost(item: Item) -> dict[str, str]:
     return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
 
 
+def _lost_memory(record_id: str) -> dict[str, str]:
+    return {"name": f"memory {record_id}", "code": DAMAGED, "reason": DAMAGED_RECORD}
+
+
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
     made = receipt.of(plan, fates)
     return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
@@ -113,21 +120,26 @@ def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
 
 def left_without(plan: Plan) -> list[str]:
     """Files, and memories by id, that a restore leaves out because credentials were cut out of them, and that are not
-    there either; and the rows that it does not write: the runtime may be given them later, by its own commands."""
+    there either; files whose bytes are damaged; and the rows that it does not write: the runtime may be given them
+    later, by its own commands."""
     absent = (item.wanted for item in plan.skipped() if item.wanted is not None and item.seen is None)
-    rows = {name for write in plan.databases for name in write.withheld}
-    return sorted({*_rows_left(plan)} | rows | {wanted.path for wanted in absent if wanted.cuts})
+    damaged = {item.wanted.path for item in plan.lost() if item.wanted is not None and item.lost == DAMAGED}
+    rows = {name for write in plan.databases for name in (*write.withheld, *plan.inventory.damaged_records)}
+    return sorted({*_rows_left(plan)} | rows | damaged | {wanted.path for wanted in absent if wanted.cuts})
 
 
 def _rows_left(plan: Plan) -> Iterator[str]:
     told = (fate for write in plan.databases for fate in write.fates if fate.kind == ROW)
     written = {fate.name for fate in told if fate.outcome in receipt.STANDING}
-    for table in plan.contents.rows:
-        if is_table(table):
+    for table in filter(is_table, plan.contents.rows):
+        try:
             lines = plan.state.body(table.path).split(b"\n")
-            left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
-            for values in rows_of(b"\n".join(left)):
-                yield withheld.row(table.path, plan.adapter.row_names(table.path, values)[0])
+        except (BodyAbsent, VaultDamaged, KeyError):
+            yield table.path  # its rows are unknown: the whole file stays until the runtime has some
+            continue
+        left = (line for number, line in enumerate(lines, 1) if f"{table.path}#{number}" not in written)
+        for values in rows_of(b"\n".join(left)):
+            yield withheld.row(table.path, plan.adapter.row_names(table.path, values)[0])
 
 
 def _state_dir(plan: Plan) -> str | None:

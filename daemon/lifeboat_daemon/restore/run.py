@@ -23,12 +23,12 @@ from lifeboat_daemon.restore import moves, report, runtime_steps, server_steps
 from lifeboat_daemon.restore.assemble import Assembled, assemble
 from lifeboat_daemon.restore.at_work import still_running
 from lifeboat_daemon.restore.capturing import capture_for_safety, keep_for_safety, newest
-from lifeboat_daemon.restore.decide import Action
 from lifeboat_daemon.restore.finish import finish, put_away
 from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
 from lifeboat_daemon.restore.plan import Plan, running_at
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
+from lifeboat_daemon.state_documents import workspace_mode
 from lifeboat_keys.signing import Verdict
 
 TOO_LATE = "it was too late to stop: the restore is done"
@@ -137,10 +137,9 @@ def _with_newest(context: Context, assembled: Assembled) -> Assembled:
 
 
 def _stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> Journal:
-    """Stage everything, prove the whole state, make both durable. Returns the journal, still in phase `staging`."""
+    """Stage everything and make it durable. Return the journal, still in phase `staging`."""
     journal = assembled.journal
-    path = journals.path_of(context.home, journal.id)
-    journals.write(context.files, path, journal)
+    journals.begin(context.home, context.files, journal)
     try:
         steps.reached(Step.RESTORE_STAGED)
         _write_stage(context, plan, assembled, tell)
@@ -161,7 +160,7 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
     moving = replace(journal, phase=MOVING)
     try:
         steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
-        journals.write(context.files, journals.path_of(context.home, journal.id), moving)
+        journals.begin(context.home, context.files, moving)
     except OSError as error:
         put_away(context, journal)
         raise RestoreFailed(f"{error}; nothing was changed") from error
@@ -179,22 +178,12 @@ def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell)
         files.make_folders(to_path(folder), 0o700)
     if assembled.tree is not None:
         stage.write_tree(*assembled.tree)
-        if plan.target.is_dir():
-            files.set_mode(assembled.tree[0], plan.target.stat().st_mode & 0o7777)
+        mode = plan.target.stat().st_mode & 0o7777 if plan.target.is_dir() else workspace_mode(plan.state)
+        files.set_mode(assembled.tree[0], mode)
     for path, item in assembled.files:
         stage.write(path, item)
-    if not plan.options.path_globs:
-        _prove_rest(plan, stage, tell)
     for folder in journal.work:
         files.sync_file_system(to_path(folder))
-
-
-def _prove_rest(plan: Plan, stage: Stage, tell: Tell) -> None:
-    """Also what this restore does not write has to be what was signed; what is the same on disk was compared."""
-    for item in plan.items:
-        if item.action == Action.SAME and item.wanted is not None and not item.wanted.cuts:
-            stage.seen(item.wanted)
-    stage.prove_rest(plan.inventory, tell)
 
 
 def carry_out(context: Context, journal: Journal, tell: Tell = quietly) -> None:

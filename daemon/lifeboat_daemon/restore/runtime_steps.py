@@ -31,7 +31,8 @@ def after(
     if installation is None:
         return report
     steps = plan.adapter.next_steps(installation, plan.state)
-    chosen = [step for step in steps if _is_wanted(step, plan) and installation.program is not None]
+    can_run = [step for step in steps if installation.program is not None and not step.waits]
+    chosen = [step for step in can_run if _is_wanted(step, plan)]
     hide = hiding.in_output(context, plan)
     ran = []
     for step in chosen:
@@ -80,7 +81,8 @@ def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place,
     """What did not arrive and is no credential, which nothing else tells."""
     told = {stand.path for stands in plan.stands.values() for stand in stands}
     places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
-    return [f"{each.where} of {printable(each.places[place])}: {missing[place]}" for each, place in places]
+    said = (f"{each.where} of {printable(each.places[place])}: {missing[place]}" for each, place in places)
+    return list(dict.fromkeys(said))
 
 
 def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run: Run) -> delivering.Ended:
@@ -132,4 +134,8 @@ def _run(context: Context, step: NextStep, run: Run, hide: hiding.HideText) -> J
 
 
 def _listed(step: NextStep) -> JsonObject:
-    return {"title": step.title, "command": shlex.join(step.command)}
+    """A step as it is printed. Its command works in any shell: it names the installation that it is for."""
+    variables = [f"{name}={value}" for name, value in sorted(step.environment.items())]
+    command = shlex.join([*(("env", *variables) if variables else ()), *step.command])
+    title = f"{step.title} ({step.waits})" if step.waits else step.title
+    return {"title": title, "command": command, **({"waits": step.waits} if step.waits else {})}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,14 +17,24 @@ import psutil
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import moves
 
+_LITTLE_ROOM = 64 << 20
+"""Bytes. With less a disk counts as full when the temporary folder has more."""
 _LEFT_BEHIND_AFTER = timedelta(days=1)
 _STAMP = "%Y%m%dT%H%M%S"
 
 
 @contextmanager
 def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
-    """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too."""
+    """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too.
+
+    It lies in the home, or in the temporary folder of the system where the home is read-only or its disk is full.
+    Raises OSError.
+    """
     parent = _parent(context)
+    if not _has_room(context):
+        with tempfile.TemporaryDirectory(prefix="lifeboat-") as elsewhere:
+            yield Path(elsewhere)
+        return
     context.files.make_folders(parent, 0o700)
     remove_left(context)
     folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
@@ -32,6 +43,13 @@ def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
         yield folder
     finally:
         moves.remove_tree(context.files, folder)
+
+
+def _has_room(context: Context) -> bool:
+    if context.home.is_read_only:
+        return False
+    free = context.files.free_space(context.home.folder)
+    return free >= _LITTLE_ROOM or free >= context.files.free_space(Path(tempfile.gettempdir()))
 
 
 def remove_left(context: Context) -> None:

@@ -8,16 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.progress import Tell, counted, nothing, quietly
-from lifeboat_daemon.restore.contents import FOLDER, LINK, Wanted
+from lifeboat_daemon.progress import nothing
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Inventory, Proven
+from lifeboat_daemon.restore.inventory import Proven
 
 
 class Stage:
-    """Writes wanted files, calling `wrote` after each. Remembers which entries were read, so that `prove_rest` reads
-    the others only."""
+    """Writes wanted files, calling `wrote` after each."""
 
     def __init__(
         self, files: FileOperations, state: Proven, filler: Filler | None, wrote: Callable[[], None] = nothing
@@ -27,7 +25,7 @@ class Stage:
         self._filler = filler
         self._wrote = wrote
         self._folders: set[Path] = set()
-        self._read: set[str] = set()
+        self._modes: dict[Path, int] = {}
 
     def write_tree(self, tree: Path, items: Sequence[Wanted]) -> None:
         """A whole folder of files, links and empty folders under their own names."""
@@ -36,23 +34,31 @@ class Stage:
             path = tree / item.name
             self._make_folder(path.parent)
             self.write(path, item)
+        self.settle_folders()
 
     def write(self, path: Path, item: Wanted) -> None:
-        """One file, link or folder at a path that is free. Raises OSError, SignatureError."""
+        """One file, link or folder at a path that is free; a folder gets its rights from `settle_folders`. Raises
+        OSError, SignatureError."""
         if item.kind == FOLDER:
             self._files.make_folders(path)
+            self._modes[path] = item.mode
         elif item.kind == LINK:
             self._files.make_link(item.target, path)
         elif item.make is not None:
             _make(item.make, path)
         else:
             self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
-        if item.kind != LINK:
+        if item.kind == FILE:
             self._files.set_mode(path, item.mode)
         if item.mtime_ns is not None:
             self._files.set_times(path, item.mtime_ns)
-        self.seen(item)
         self._wrote()
+
+    def settle_folders(self) -> None:
+        """Give folders their rights, the deepest first: nothing could be written into some of them afterwards."""
+        for path in sorted(self._modes, key=lambda each: len(each.parts), reverse=True):
+            self._files.set_mode(path, self._modes[path])
+        self._modes.clear()
 
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""
@@ -62,25 +68,6 @@ class Stage:
             return b""
         body = self._state.body(item.entry.path)
         return self._filler.fill(item, body) if item.cuts and self._filler is not None else body
-
-    def seen(self, item: Wanted) -> None:
-        """Remember that the bytes of an entry were held against its leaf."""
-        if item.entry is not None and item.data is None:
-            self._read.add(item.entry.path)
-
-    def prove_rest(self, inventory: Inventory, tell: Tell = quietly) -> None:
-        """Hold every byte of the state that was not read yet against its leaf. Raises SignatureError."""
-        left = [entry.path for entry in inventory.entries.values() if entry.path not in self._read]
-        proved = counted(tell, "Checking what stays", len(left)) if left else nothing
-        for path in left:
-            self._prove(path)
-            proved()
-
-    def _prove(self, path: str) -> None:
-        try:
-            self._state.body(path)
-        except BodyAbsent:
-            return
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._folders:

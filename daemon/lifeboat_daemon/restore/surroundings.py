@@ -83,7 +83,7 @@ def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | N
     for found in adapter.discover(context.environment, context.user_home):
         if target.resolve(found.workspace) == folder and found.state_dir is not None:
             known = Installation(adapter.runtime, folder, found.native_id, found.name, state_dir=found.state_dir)
-            return replace(known, program=adapter.program(context.environment))
+            return replace(known, program=adapter.find_program(context.environment))
     return None
 
 
@@ -94,4 +94,4 @@ def _remembered(context: Context, adapter: Adapter, agent: Agent) -> Installatio
 
     with context.vault(agent.id) as vault:
         found = installed.remembered(vault, agent)
-    return None if found is None else replace(found, program=adapter.program(context.environment))
+    return None if found is None else replace(found, program=adapter.find_program(context.environment))

@@ -45,6 +45,10 @@ def things_of(state: State, inventory: Inventory) -> Iterator[Thing]:
         yield Thing(CREDENTIAL, credential_id, layout.CREDENTIALS)
     for entry in inventory.entries.values():
         yield from _in_entry(state, entry)
+    for record_id in inventory.damaged_records:
+        yield Thing(MEMORY, record_id)
+    for damaged in inventory.damaged:
+        yield Thing(_kind(damaged.entry.path), printable(damaged.entry.path), damaged.entry.path)
 
 
 def _in_entry(state: State, entry: Entry) -> Iterator[Thing]:
@@ -64,6 +68,12 @@ def _in_entry(state: State, entry: Entry) -> Iterator[Thing]:
         yield Thing(IDENTITY, path, path)
     elif path not in _OF_THE_ARCHIVE and not path.startswith(_CONTAINERS):
         yield Thing(DOCUMENT, printable(path), path)
+
+
+def _kind(path: str) -> str:
+    if is_rows(path):
+        return ROW
+    return FILE if path.startswith(layout.RAW) else ARTIFACT if path.startswith(layout.ARTIFACTS) else DOCUMENT
 
 
 def is_rows(path: str) -> bool:

@@ -27,8 +27,7 @@ class Found:
     seen: Seen
     size: int = 0
     mtime_ns: int = 0
-    executable: bool = False
-    private: bool = False
+    mode: int = 0
     target: str | None = None
 
 
@@ -106,7 +105,6 @@ class DiskTree:
             seen_from(status),
             status.st_size,
             status.st_mtime_ns,
-            bool(status.st_mode & stat.S_IXUSR),
-            not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO),
+            stat.S_IMODE(status.st_mode) & 0o777,
             os.fspath(self._files.read_link(path)) if kind == LINK else None,
         )

@@ -24,7 +24,19 @@ from lifeboat_daemon.restore import moves, target
 from lifeboat_daemon.restore.at_work import check_before_undo
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.finish import finish
-from lifeboat_daemon.restore.journal import MOVING, PURGED, Folder, Journal, Move, Seen, Time, look, to_path, to_text
+from lifeboat_daemon.restore.journal import (
+    MOVING,
+    PURGED,
+    Folder,
+    Journal,
+    Mode,
+    Move,
+    Seen,
+    Time,
+    look,
+    to_path,
+    to_text,
+)
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent
@@ -107,6 +119,7 @@ def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
         drop=tuple(_drop(done)),
         fresh=tuple(folder.path for folder in done.drop),
         times=tuple(Time(time.path, time.old_ns, time.new_ns) for time in done.times),
+        modes=tuple(Mode(mode.path, mode.old, mode.new) for mode in done.modes),
         replaces=done.id,
         former=done.former,
         undo=(*(to_text(_new_undo(folder, undo_id)) for folder in folders), *done.undo),

@@ -116,8 +116,9 @@ class Pacer:
         self._changes = self._request = self._scan = self._late = None
 
     def ended(self, now: float, *, complete: bool, due_in: float | None = None) -> None:
-        """A capture ended. `due_in`: it left a large file that may be captured after so many seconds. One that is not complete (a file changed while it was read, somebody else had the lock, it
-        failed) is made again, sooner at first and ever more seldom."""
+        """A capture ended. `due_in`: it left a large file that may be captured after so many seconds. One that is not
+        complete (a file changed while it was read, another process had the lock, it failed) is made again, sooner at
+        first and ever more seldom."""
         self._running = max(0, self._running - 1)
         self._ended = self._looked = now
         self._failures = 0 if complete else self._failures + 1

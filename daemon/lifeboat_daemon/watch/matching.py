@@ -28,7 +28,8 @@ class Interest:
     def matters(self, path: str) -> bool:
         """Whether something that happened to a path is a change of what is captured. A commit may change nothing but
         the log of a database, which is never captured by itself."""
-        return self._matters(self._below(path)) or (path.endswith(_LOG) and self._matters(self._below(path[: -len(_LOG)])))
+        names = [path, path.removesuffix(_LOG)] if path.endswith(_LOG) else [path]
+        return any(self._matters(self._below(name)) for name in names)
 
     def _matters(self, relative: str) -> bool:
         if not relative or (self._only is not None and self._only.match(relative) is None):

@@ -32,9 +32,9 @@ FILTER: list[type[events.FileSystemEvent]] = [
 """What is asked for: never that a file was opened, read or closed, which reading it for a capture would make. The same
 for all: for one folder, the system knows one list."""
 SIDE_FILES = ("-wal", "-shm", "-journal")
-"""SQLite opens the files beside a database for writing even to read it, and as root gives them the owner of the database
-each time. That such a file was closed is no news: a write into it was heard of before. Otherwise each capture that
-reads a database would cause the next one."""
+"""SQLite opens the files beside a database for writing even to read it, and as root gives them the owner of the
+database each time. That such a file was closed is no news: a write into it was heard of before. Otherwise each capture
+that reads a database would cause the next one."""
 _BY_READING = (events.FileClosedEvent, events.FileAttribEvent)
 RETRY = 600.0
 """Seconds after which what found no room is tried again, unless the limit was raised before."""

@@ -10,7 +10,6 @@ import contextlib
 import os
 import queue
 import signal
-import sqlite3
 import sys
 import threading
 import time
@@ -21,13 +20,12 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import BadRequest, Cancelled, HomeError, UnexpectedError, of_system
+from lifeboat_daemon.errors import BadRequest, Cancelled, HomeError, UnexpectedError, as_known
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits, messages, operations, priority
@@ -116,7 +114,7 @@ class Desk:
         try:
             line = messages.encode(message)
         except (TypeError, ValueError, RecursionError) as error:
-            line = messages.encode(Failure(message.number, failures.document(_as_known(error)), message.rss))
+            line = messages.encode(Failure(message.number, failures.document(as_known(error)), message.rss))
         if len(line) > messages.LONGEST_LINE:
             known = UnexpectedError(f"an answer of {len(line)} bytes")
             line = messages.encode(Failure(message.number, failures.document(known), message.rss))
@@ -191,7 +189,7 @@ def _done(desk: Desk, job: Job) -> Result | Failure:
         reached(Step.WORKER_DONE)
         return Result(job.number, document, priority.memory())
     except Exception as error:
-        return Failure(job.number, failures.document(_as_known(error)), priority.memory())
+        return Failure(job.number, failures.document(as_known(error)), priority.memory())
 
 
 def _run(desk: Desk, job: Job) -> JsonObject:
@@ -225,23 +223,3 @@ def _operation(name: str) -> Any:
     if not (name.isidentifier() and name.isascii()) or name.startswith("_") or util.find_spec(module) is None:
         raise BadRequest(f"there is no operation {name!r}")
     return import_module(module)
-
-
-def _as_known(error: Exception) -> LifeboatError:
-    """As one of ours. Of a mistake of the program its kind and its place are said: its text may hold anything."""
-    if isinstance(error, LifeboatError):
-        return error
-    if isinstance(error, OSError | sqlite3.Error):
-        return of_system(error)
-    return UnexpectedError(f"{type(error).__name__} {_place(error)}".rstrip())
-
-
-def _place(error: Exception) -> str:
-    """Where in the program it happened: module and line of the innermost code of ours."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "")
-        if module.startswith("lifeboat_"):
-            place = f"in {module}, line {trace.tb_lineno}"
-        trace = trace.tb_next
-    return place

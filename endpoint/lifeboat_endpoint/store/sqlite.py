@@ -19,7 +19,7 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from lifeboat_endpoint import errors
-from lifeboat_endpoint.store import schema
+from lifeboat_endpoint.store import read_only, schema
 from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.store.protocols import Parameters, Row
 
@@ -56,13 +56,39 @@ class SqliteStore:
         self._path = path
         self._tables = tables
         self._allowed = allowed
+        self.is_read_only = False
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
         with _Translated(path):
             if create:
                 _for_its_owner(path)
-            self._connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            self._connection = self._connected(create)
             self.database = Database(self._connection, execute_plugins=False, recursive_triggers=False)
+
+    def _connected(self, create: bool) -> sqlite3.Connection:
+        """Where nothing can be written, a connection that reads: what was kept stays readable on a full disk."""
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
             for pragma in (*(_AT_CREATION if create else ()), *_ALWAYS):
-                self._connection.execute(pragma).fetchall()
+                connection.execute(pragma).fetchall()
+            connection.execute("select 1 from sqlite_master").fetchone()
+            return connection
+        except sqlite3.Error as error:
+            connection.close()
+            if create or not read_only.is_for_want_of_writing(error):
+                raise
+            return self._readable(error)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _readable(self, refused: sqlite3.Error) -> sqlite3.Connection:
+        """Raises `refused` where the file cannot be read either: it says why SQLite opened nothing."""
+        try:
+            connection, self._copy = read_only.open_readable(self._path)
+        except (OSError, sqlite3.Error):
+            raise refused from None
+        self.is_read_only = True
+        return connection
 
     def prepare(self) -> None:
         if self.database.table_names():
@@ -87,6 +113,8 @@ class SqliteStore:
             raise
 
     def _begin(self, wait: bool) -> None:
+        if self.is_read_only:
+            raise self._refusal()
         if self._connection.in_transaction:
             raise errors.VaultBusy(f"{self._path}: a change or a snapshot is under way in this very place")
         self._lock(wait)
@@ -96,6 +124,10 @@ class SqliteStore:
             except BaseException:
                 self._connection.execute("rollback")
                 raise
+
+    def _refusal(self) -> errors.VaultError:
+        message = f"{self._path}: nothing can be written there"
+        return errors.VaultFull(message) if _is_full(self._path.parent) else errors.VaultUnusable(message)
 
     def _lock(self, wait: bool) -> None:
         with _Translated(self._path):
@@ -217,6 +249,8 @@ class SqliteStore:
     def close(self) -> None:
         with _Translated(self._path):
             self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
 
 
 _BY_CODE: dict[int, type[errors.VaultError]] = {

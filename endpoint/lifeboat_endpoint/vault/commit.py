@@ -16,7 +16,7 @@ from lifeboat_alf import codec, merkle
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, JsonObject, Leaf, Sequence
-from lifeboat_endpoint.errors import DraftInvalid
+from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest
 from lifeboat_endpoint.vault import statements as sql
@@ -144,9 +144,18 @@ class Commit:
             return self._replaced(leaf, body, held)
         sha256 = hashlib.sha256(body).digest()
         twins = self._twins(sha256, len(body), leaf)
-        if held in twins:
-            return held
-        return twins[0] if twins else self._writer.put(body, sha256, leaf=leaf, base=held)
+        if not twins:
+            return self._writer.put(body, sha256, leaf=leaf, base=held)
+        twin = held if held in twins else twins[0]
+        if not self._reads_as(twin, body):
+            self._writer.heal(twin, body)  # it is damaged, and the right bytes are here
+        return twin
+
+    def _reads_as(self, number: int, body: bytes) -> bool:
+        try:
+            return self._objects.read(number) == body
+        except (BodyAbsent, VaultDamaged):
+            return False
 
     def _replaced(self, leaf: Leaf, body: bytes, held: int | None) -> int:
         """The object in which the bytes that stand in a leaf's place are kept, without hash: they are nobody's twin."""

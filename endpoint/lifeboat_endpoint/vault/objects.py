@@ -146,8 +146,12 @@ class ObjectWriter:
         return encoding.PLAIN, held, None
 
     def reencode(self, number: int, base: int | None) -> None:
-        """Let an object rest on `base` (None: on nothing). Its content does not change."""
-        rests_on, depth, encoded = self._encode(self._objects.read(number), base)
+        """Let an object rest on `base` (None: on nothing). Its content does not change. Raises BodyAbsent, and
+        VaultDamaged for bytes that are not its own: kept anew, they could not be healed with what they rest on."""
+        body = self._objects.read(number)
+        if not self._is_right(number, body):
+            raise errors.VaultDamaged(f"the object {number} is not what it was")
+        rests_on, depth, encoded = self._encode(body, base)
         coding, data, file = self.place_encoded(encoded)
         self._metadata.execute(sql.REENCODE, (rests_on, depth, coding, file, data, number))
 
@@ -155,6 +159,37 @@ class ObjectWriter:
         """Give bytes to an object that lacks them."""
         coding, data, file = self.place_encoded(encoding.encode(body))
         self._metadata.execute(sql.REENCODE, (None, 0, coding, file, data, number))
+
+    def heal(self, number: int, body: bytes) -> None:
+        """Put the right bytes of an object in the place of damaged ones. What rests on it and is right now stays so,
+        although it may have been made against the damaged ones."""
+        whole = {each: found for each in self._resting(number) if (found := self._right_body(each)) is not None}
+        self.fill(number, body)
+        for each, found in whole.items():
+            if self._right_body(each) != found:
+                self.fill(each, found)
+
+    def _resting(self, number: int) -> list[int]:
+        """Every object that rests on one, the nearest first."""
+        found = [number]
+        for each in found:
+            found += [resting for (resting,) in self._metadata.rows(sql.OBJECTS_ON, (each,))]
+        return found[1:]
+
+    def _right_body(self, number: int) -> bytes | None:
+        try:
+            body = self._objects.read(number)
+        except (BodyAbsent, errors.VaultDamaged):
+            return None
+        return body if self._is_right(number, body) else None
+
+    def _is_right(self, number: int, body: bytes) -> bool:
+        """Whether bytes are what an object's leaf commits to; of what stands in a leaf's place nothing says so."""
+        row = self._metadata.row(sql.OBJECT_CHECK, (number,))
+        if row is None:
+            return False
+        salt = self._columns.salt_of(row[2])
+        return not salt or merkle.leaf_holds(Leaf(row[1], salt), body)
 
     def flush(self) -> None:
         """Make the files written so far durable; nothing to do when there are no new ones."""
@@ -187,10 +222,7 @@ class ObjectWriter:
         row = self._metadata.row(sql.OBJECT, (number,))
         if row is None or not 0 < row[4] <= encoding.LARGEST_PATCHED:
             return None
-        try:
-            return self._objects.read(number)
-        except (BodyAbsent, errors.VaultDamaged):
-            return None
+        return self._right_body(number)
 
     def _add(self, leaf: Leaf, sha256: bytes | None, size: int, base: int | None, depth: int, encoded: Encoded) -> int:
         number = self._take_number()

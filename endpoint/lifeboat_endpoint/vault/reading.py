@@ -138,8 +138,9 @@ class VaultReading:
         return found
 
     def at(self, time: Moment) -> SequenceRow | None:
-        """The last sequence at or before a time; None when the history begins later."""
-        return self._one(sql.SEQUENCE_AT, text_of(time))
+        """Return the last sequence, by its number, that was recorded at or before a time (`SequenceRow.recorded_at`);
+        None when the history begins later."""
+        return self._one(sql.SEQUENCE_AT, text_of(time), text_of(time))
 
     def between(self, after: int, last: int) -> tuple[int, str | None]:
         """How many kept sequences are newer than one and not newer than another, and the earliest of their times."""

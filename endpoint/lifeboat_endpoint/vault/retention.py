@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from lifeboat_alf import times
 from lifeboat_endpoint.vault.rows import SequenceRow
@@ -47,7 +48,11 @@ def to_drop(
     """Numbers to drop, oldest first. `rows` are all kept sequences in order; the head, pinned and labelled ones,
     `verified` and what `keep` says stay, and so does the last of each period."""
     period = _periods(retention, now)
-    last_of = {period(row): row.number for row in rows}
+    # A sequence stays when it is the last of its period by either time: that of the writer may be wrong, and of what
+    # a machine brings after weeks, all arrived in one hour.
+    last_of = {period(row, row.time): row.number for row in rows} | {
+        period(row, row.raw_time, by_arrival=True): row.number for row in rows
+    }
     spare = {row.number for row in rows if not is_protected(row, now)} - {*last_of.values(), verified}
     spare = {number for number in spare if not keep(number)}
     return _without_twins(rows, spare)[: max(1, len(rows) // LARGEST_SHARE)]
@@ -65,22 +70,35 @@ def _without_twins(rows: list[SequenceRow], spare: set[int]) -> list[int]:
     return drop
 
 
-def _periods(retention: Retention, now: datetime) -> Callable[[SequenceRow], tuple[object, ...]]:
-    """The period of which the last sequence is kept; one of its own for everything recent (or in the future)."""
+class _Period(Protocol):
+    def __call__(self, row: SequenceRow, time: str, *, by_arrival: bool = False) -> tuple[object, ...]: ...
+
+
+def _periods(retention: Retention, now: datetime) -> _Period:
+    """The period of which the last sequence is kept; one of its own for everything recent. How old a sequence is says
+    the clock of this vault, never that of a client (`_age_from`)."""
     every, hourly = now - timedelta(hours=retention.all_hours), now - timedelta(days=retention.hourly_days)
     daily = now - timedelta(days=retention.daily_days)
 
-    def period(row: SequenceRow) -> tuple[object, ...]:
-        moment = times.parse(row.time)
-        if moment >= every:
+    def period(row: SequenceRow, time: str, *, by_arrival: bool = False) -> tuple[object, ...]:
+        since, moment = _age_from(row, now), times.parse(time)
+        if since >= every:
             return ("all", row.number)
-        if moment >= hourly:
-            return ("hour", moment.year, moment.month, moment.day, moment.hour)
-        if moment >= daily:
-            return ("day", moment.year, moment.month, moment.day)
-        return ("week", *moment.isocalendar()[:2])
+        if since >= hourly:
+            return (by_arrival, "hour", moment.year, moment.month, moment.day, moment.hour)
+        if since >= daily:
+            return (by_arrival, "day", moment.year, moment.month, moment.day)
+        return (by_arrival, "week", *moment.isocalendar()[:2])
 
     return period
+
+
+def _age_from(row: SequenceRow, now: datetime) -> datetime:
+    """Return the time from which the age of a sequence counts: its arrival, where it came from elsewhere, or what the
+    clock said, where its time is that of a clock which was ahead. Else its time, which a clock set back leaves alone.
+    """
+    time, raw_time = times.parse(row.time), times.parse(row.raw_time)
+    return raw_time if raw_time > time or time > now else time
 
 
 def is_protected(row: SequenceRow, now: datetime | None) -> bool:

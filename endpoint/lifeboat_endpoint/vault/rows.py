@@ -24,8 +24,9 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SequenceRow:
-    """One kept sequence. `time` never goes back, `raw_time` is what the clock said; `bytes` is what it added to the
-    vault as stored; `counts` is the caller's (what changed, in numbers)."""
+    """One kept sequence. `time`, which is signed, never goes back. `raw_time` is what the clock of this vault said when
+    it was captured here, or arrived. `bytes` is what it added to the vault as stored; `counts` is the caller's (what
+    changed, in numbers)."""
 
     number: int
     base: int | None
@@ -40,6 +41,11 @@ class SequenceRow:
     pins: list[Pin]
     counts: JsonObject
     bytes: int
+
+    @property
+    def recorded_at(self) -> str:
+        """When it was captured, as far as is known: after a clock was ahead once, `time` stays there for as long."""
+        return min(self.time, self.raw_time)
 
     def as_sequence(self, agent_id: str) -> Sequence:
         """The part a signature covers, and the signature."""

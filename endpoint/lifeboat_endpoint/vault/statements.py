@@ -19,7 +19,7 @@ SEQUENCES = f"{_SEQUENCE} where n > ? order by n limit ?"
 SEQUENCE = f"{_SEQUENCE} where n = ?"
 SEQUENCES_WITHIN = "select min(n), max(n) from sequence where n >= ? and n < ?"
 SEQUENCES_BETWEEN = "select count(*), min(time) from sequence where n > ? and n <= ?"
-SEQUENCE_AT = f"{_SEQUENCE} where time <= ? order by n desc limit 1"
+SEQUENCE_AT = f"{_SEQUENCE} where time <= ? or raw_time <= ? order by n desc limit 1"
 ADD_SEQUENCE = """insert into sequence(
     n, base, epoch, time, raw_time, kind, writer, digest, signature, label, counts, bytes)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""

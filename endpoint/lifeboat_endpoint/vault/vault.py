@@ -13,7 +13,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import JsonObject, Leaf, Sequence
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
@@ -84,7 +84,8 @@ class Vault(VaultPurging):
         try:
             migrate(metadata, folder / FILE)
             vault = cls(metadata, DiskBlobs(folder / BODIES, files), files=files, clock=clock, sealer=sealer)
-            vault.sweep_leftovers()
+            if not metadata.is_read_only:
+                vault.sweep_leftovers()
         except BaseException:
             metadata.close()
             raise
@@ -255,6 +256,18 @@ class Vault(VaultPurging):
             return {"sequence": number, "time": now, "verified": runs.added((before or {}).get("verified", ()), number)}
 
         self.change(LAST_VERIFIED, marked, kind="verified")
+
+    def heal(self, number: int, body: bytes) -> bool:
+        """Put the right bytes of an object in the place of damaged ones. Return False for bytes that are not what its
+        leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
+        with self._transaction(), self._writing() as writer:
+            row = self._metadata.row(sql.OBJECT_CHECK, (number,))
+            if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):
+                return False
+            writer.heal(number, body)
+            writer.flush()
+            self._audit("heal", f"object {number}", {"bytes": len(body)})
+        return True
 
     # Authority --------------------------------------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class Verification:
     """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
     and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
     `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
-    `gone` counts records of which a purge left the leaf alone."""
+    `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold."""
 
     number: int | None
     sequences: int = 0
@@ -54,6 +54,7 @@ class Verification:
     unsigned: list[int] = field(default_factory=list)
     unknown_signer: list[int] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -162,6 +163,7 @@ class Verifier:
             problem = self._body_problem(result, row)
             if problem:
                 result.found("body", f"object {row[0]}", problem)
+                result.damaged.append(int(row[0]))
 
     def _body_problem(self, result: Verification, row: Row) -> str | None:
         number, leaf, held_salt, held_sha256, size, held = row

@@ -95,6 +95,22 @@ elif argv[:1] == ["doctor"]:
         path.rename(path.with_name(path.name + ".migrated-2026-11-20T22-14-59.693Z-0000"))
         if how == "partly":
             sys.exit(1)
+    for path in sorted(state.glob("agents/*/sessions/*.jsonl")):
+        if how == "fails":
+            sys.exit(1)
+        agent = path.parent.parent.name
+        connection = database(
+            state / "agents" / agent / "agent" / "openclaw-agent.sqlite",
+            "session_nodes (session_key TEXT PRIMARY KEY, current_session_id TEXT, entry_json TEXT)",
+            "session_windows (session_id TEXT PRIMARY KEY)",
+            "transcript_events (session_id TEXT, seq INTEGER, event_json TEXT, PRIMARY KEY (session_id, seq))",
+        )
+        connection.execute("INSERT INTO session_windows VALUES (?)", (path.stem,))
+        for seq, line in enumerate(path.read_text().splitlines()):
+            connection.execute("INSERT INTO transcript_events VALUES (?, ?, ?)", (path.stem, seq, line))
+        connection.commit()
+        connection.close()
+        path.unlink()
 elif argv[:3] == ["secrets", "store", "import"]:
     connection = shared()
     for line in given.splitlines():

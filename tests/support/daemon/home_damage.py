@@ -16,7 +16,7 @@ NOBODY = 65534
 SECRET = "sk-proj-abcdefghijklmnop1234567890ABCDEFGHijklmnop"
 FILES = {
     "SOUL.md": "# Soul\n\nBe kind.\n",
-    "MEMORY.md": "# Memory\n\n## Tea\n\nLikes green tea.\n\n## Boat\n\nThe red boat.\n\n## Wreck\n\nSank at Gull Rock.\n",
+    "MEMORY.md": "# Memory\n\n## Tea\n\nLikes green tea.\n\n## Wreck\n\nSank at Gull Rock.\n",
     "chart.txt": "depth 12\n" * 60_000,
     ".env": f"OPENAI_API_KEY={SECRET}\n",
 }
@@ -100,6 +100,7 @@ def make_used_home(folder: Path) -> UsedHome:
     run("remote", "add", "stick", (folder / "stick").as_uri())
     run("config", "set", "artifacts.versions", "7")
     run("purge", "ada", "--text", "Gull Rock", "--yes")
+    (made.workspace / "SOUL.md").write_text("# Soul\n\nBe kind, and brief.\n")
     run("sync")
     run("restore", "ada", "--at", "0", "--path", "SOUL.md", "--yes")
     run("sync")

@@ -133,6 +133,13 @@ class Fate(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """Something that the state cannot give."""
+
+    name: str = ""
+    reason: str = ""
+
+
 class Done(msgspec.Struct, frozen=True):
     """`restore` or `undo`."""
 
@@ -147,6 +154,7 @@ class Done(msgspec.Struct, frozen=True):
     capabilities_without: tuple[Without, ...] = ()
     capabilities_missing: tuple[Missing, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     next: tuple[Step, ...] = ()
     receipt: str = ""
     objects: int = 0

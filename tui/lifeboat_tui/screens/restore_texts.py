@@ -129,6 +129,9 @@ def done_lines(done: Done) -> Iterator[tuple[str, str]]:
     """What was done: (kind of a style, sentence)."""
     if done.kind == "undo":
         yield "success", f"The last restore of {done.name} is taken back in {done.to}."
+    elif done.left_out:
+        lost = count_text(len(done.left_out), "file")
+        yield "warning", f"Sequence {done.sequence} of {done.name} is in {done.to}, without {lost} of it."
     else:
         yield "success", f"Sequence {done.sequence} of {done.name} is in {done.to}."
     yield "", f"Files: {counts_text(done.files)}."

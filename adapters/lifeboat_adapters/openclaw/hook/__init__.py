@@ -7,6 +7,6 @@ It lies in the state folder, where OpenClaw looks for hooks of all its agents:
                    package.json    says that handler.js is a module
                    lifeboat.json   for whom: read at each event, so another agent needs no restart
 
-`openclaw.json` is only ever changed by OpenClaw's own program. Nothing here is captured: `hooks/` of the state folder
-is no part of an archive, and an entry of the configuration for a hook that is not there does nothing.
+`openclaw.json` is only ever changed by OpenClaw's own program. Nothing here is captured: `hooks/lifeboat/` of the state
+folder is no part of an archive, and an entry of the configuration for a hook that is not there does nothing.
 """

@@ -209,10 +209,15 @@ def _paste(installation: Installation, wanted: _Wanted, command: str, more: list
 def _command(
     installation: Installation, places: Mapping[Place, str], where: str, words: list[str], given: bytes | None = None
 ) -> Delivery:
+    return Delivery(places, where, "", *command_of(installation, words), given)
+
+
+def command_of(installation: Installation, words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """A command of the program, and the variables with which it is about this installation."""
     environment = {"OPENCLAW_STATE_DIR": str(installation.state_dir)}
     if installation.config is not None and installation.config.parent != installation.state_dir:
         environment["OPENCLAW_CONFIG_PATH"] = str(installation.config)
-    return Delivery(places, where, "", (str(installation.program), *words), environment, given)
+    return (str(installation.program), *words), environment
 
 
 # Logins and references ---------------------------------------------------------------------------------------------

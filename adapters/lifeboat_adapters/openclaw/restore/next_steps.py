@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_adapters.openclaw import config, databases, paths
+from lifeboat_adapters.openclaw import captured_rows, config, databases, gateway, paths
 from lifeboat_adapters.openclaw.captured_rows import DECLARED
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.persona.documents import StateFiles, rows_of
@@ -38,16 +39,17 @@ def next_steps(installation: Installation, state: State) -> list[NextStep]:
 
 
 def _present(installation: Installation) -> set[tuple[str, str]]:
-    """Rows that are there now, by file and native id. A database that cannot be read counts as empty: a command listed
+    """Rows that are there now, by file and every name. A database that cannot be read counts as empty: a command listed
     too often is seen by a person, one left out is not."""
     try:
-        return {(row.path, _native_id(row.values)) for row in databases.rows(installation)}
+        rows = list(databases.rows(installation))
     except AdapterError:
         return set()
+    return {(row.path, name) for row in rows for name in captured_rows.names(row.path, row.values)}
 
 
-def _native_id(row: JsonObject) -> str:
-    return str(row.get("job_id") or row.get("id") or "")
+def _is_there(path: str, row: JsonObject, present: set[tuple[str, str]]) -> bool:
+    return any((path, name) in present for name in captured_rows.names(path, row))
 
 
 def _step(installation: Installation, title: str, *words: str, automatic: bool = False) -> NextStep:
@@ -73,12 +75,16 @@ def _reindex(installation: Installation) -> NextStep:
 
 
 def _cron_jobs(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
+    """The user's own jobs. The gateway makes those of OpenClaw itself, and it alone adds one."""
+    waits: str | None = None
     for row in rows_of(files.read(paths.CRON_JOBS)):
-        if heartbeat.is_heartbeat(row) or (paths.CRON_JOBS, _native_id(row)) in present:
+        if captured_rows.is_of_runtime(row) or _is_there(paths.CRON_JOBS, row, present):
             continue
         words = cron_words(row, installation.native_id)
         if words:
-            yield _step(installation, f"Schedule {row.get('name') or row.get('job_id')}", "cron", "add", *words)
+            waits = gateway.problem(installation) if waits is None else waits
+            step = _step(installation, f"Schedule {row.get('name') or row.get('job_id')}", "cron", "add", *words)
+            yield replace(step, waits=waits)
 
 
 def cron_words(row: JsonObject, native_id: str) -> list[str]:
@@ -140,7 +146,8 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
     """No command sets the notes of a heartbeat job; the agent itself can."""
     jobs = [row for row in rows_of(files.read(paths.CRON_JOBS)) if heartbeat.is_heartbeat(row)]
     checklist = heartbeat.checklist(files)
-    if checklist and any((paths.CRON_JOBS, _native_id(row)) not in present for row in jobs):
+    scratch = {(path, name) for path, name in present if path == paths.CRON_SCRATCH}
+    if checklist and not any(_is_there(paths.CRON_SCRATCH, row, scratch) for row in jobs):
         message = f"Replace the checklist of your heartbeat by exactly this text:\n\n{checklist}"
         yield _ask(installation, "Bring back the heartbeat checklist", message)
 
@@ -148,7 +155,7 @@ def _heartbeat(installation: Installation, files: StateFiles, present: set[tuple
 def _intents(installation: Installation, files: StateFiles, present: set[tuple[str, str]]) -> Iterator[NextStep]:
     """Standing intents have no command of their own: the agent makes them when it is asked."""
     for row in rows_of(files.read(paths.STANDING_INTENTS)):
-        if row.get("status") not in _WAITING or (paths.STANDING_INTENTS, _native_id(row)) in present:
+        if row.get("status") not in _WAITING or _is_there(paths.STANDING_INTENTS, row, present):
             continue
         description = str(row.get("description") or "")
         message = f"Create a standing intent: {description}\nTrigger keywords: {_keywords(row)}"

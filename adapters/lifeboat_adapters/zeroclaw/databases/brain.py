@@ -36,7 +36,8 @@ def memory_store(installation: Installation) -> MemoryTable | None:
         if host.keeps_rows(installation):
             raise DatabaseAbsent(f"{path} is not there", fix=FIX)
         return None
-    (found,) = read_brain(path, lambda connection: iter([table_of(connection, path, installation.native_id)]))
+    aliases = host.aliases_of(installation)
+    (found,) = read_brain(path, lambda connection: iter([table_of(connection, path, aliases)]))
     return found
 
 
@@ -50,14 +51,14 @@ def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]
     return read_database(path, read, fix=FIX)
 
 
-def table_of(connection: sqlite3.Connection, path: Path, alias: str) -> MemoryTable:
+def table_of(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) -> MemoryTable:
     """The memories of an agent in an open database. Raises RuntimeDatabaseError for one without such a table."""
     columns, _ = columns_of(connection, TABLE)
     missing = [name for name in _REQUIRED if name not in columns]
     if not columns or missing:
         what = f"no column {', '.join(missing)}" if columns else f"no table {TABLE}"
         raise RuntimeDatabaseError(f"{path} has {what}", fix=FIX)
-    where, parameters = owned(connection, alias) if OWNER in columns else ("1", ())
+    where, parameters = owned(connection, aliases) if OWNER in columns else ("1", ())
     return MemoryTable(
         database=path,
         name=paths.BRAIN,
@@ -70,13 +71,12 @@ def table_of(connection: sqlite3.Connection, path: Path, alias: str) -> MemoryTa
     )
 
 
-def owned(connection: sqlite3.Connection, alias: str) -> tuple[str, tuple[str, ...]]:
+def owned(connection: sqlite3.Connection, aliases: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The condition that chooses an agent's rows, and its parameters. Rows of nobody are the default agent's: so does
     ZeroClaw's own migration."""
-    id = agent_id(connection, alias)
-    if alias == paths.DEFAULT_ALIAS:
-        return (f"{OWNER} IS NULL", ()) if id is None else (f"({OWNER} = ? OR {OWNER} IS NULL)", (id,))
-    return ("0", ()) if id is None else (f"{OWNER} = ?", (id,))
+    ids = tuple(id for alias in aliases if (id := agent_id(connection, alias)) is not None)
+    conditions = [f"{OWNER} = ?"] * len(ids) + [f"{OWNER} IS NULL"] * (paths.DEFAULT_ALIAS in aliases)
+    return (f"({' OR '.join(conditions)})" if conditions else "0", ids)
 
 
 def agent_id(connection: sqlite3.Connection, alias: str) -> str | None:

@@ -32,7 +32,7 @@ def _of_nobody(installation: Installation) -> Iterator[Offer]:
     known = {agent.alias for agent in config.agents(host.values_of(installation))}
     counts = brain.read_brain(brain.path_of(installation), _by_alias)
     for alias, count in counts:
-        if alias not in known and alias != installation.native_id:
+        if alias not in known and alias not in host.aliases_of(installation):
             workspace = installation.state_dir / host.AGENTS / alias / host.WORKSPACE
             what = f"{_counted(count, 'memory', 'memories')} of {alias}, an agent that is not configured"
             yield Offer(what, f"lifeboat agents add --runtime {paths.RUNTIME} {shlex.quote(str(workspace))}")

@@ -54,8 +54,6 @@ class Sources:
 def sources(installation: Installation) -> Sources:
     values = host.values_of(installation)
     data = host.data_folder(installation)
-    known = [agent.alias for agent in config.agents(values)]
-    first = paths.DEFAULT_ALIAS if paths.DEFAULT_ALIAS in known else known[0]
     left = installation.workspace / CRON
     return Sources(
         brain=_there(data / paths.BRAIN),
@@ -64,7 +62,7 @@ def sources(installation: Installation) -> Sources:
         stranded=_there(left) if installation.layout == paths.CURRENT else None,
         sessions=_there(data / SESSIONS),
         transcripts=tuple(sorted((data / "sessions").glob("*.jsonl"))),
-        is_first=installation.native_id == first,
+        is_first=installation.native_id == host.first_alias(values),
     )
 
 

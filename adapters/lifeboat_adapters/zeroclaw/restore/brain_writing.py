@@ -64,7 +64,7 @@ def plan(installation: Installation, order: WriteOrder) -> DatabaseWrite:
     if source is None and not decided.puts and not _has_snapshot(installation, order):
         return DatabaseWrite(path, False, _nothing, fates=tuple(decided.fates), withheld=tuple(decided.withheld))
     model = vectors.model_for(installation, order, found.model) if found.has_vectors else None
-    change = _Change(installation, order, found, decided, model)
+    change = _Change(installation, order, found, decided, model, source is None)
     warnings = (vectors.soon_pruned(installation, order, decided), _altered(decided.altered))
 
     def write(target: Path) -> None:
@@ -117,7 +117,7 @@ def _read(path: Path, installation: Installation) -> Brain:
 
 def _checked(connection: sqlite3.Connection, path: Path, installation: Installation) -> Brain:
     database_files.check(connection, path)
-    found = _look(connection, path, installation.native_id)
+    found = _look(connection, path, host.aliases_of(installation))
     version = _version(connection) if "schema_version" in found.tables else 0
     known = {*brain_rows.COMPARED, "key", brain.VECTOR, brain.OWNER}
     later = [name for name, one in found.columns.items() if one.required and one.default is None and name not in known]
@@ -138,11 +138,11 @@ def _version(connection: sqlite3.Connection) -> int:
 def _fresh(installation: Installation) -> Brain:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(ddl.brain(installation.layout))
-        return _look(connection, brain.path_of(installation), installation.native_id)
+        return _look(connection, brain.path_of(installation), host.aliases_of(installation))
 
 
-def _look(connection: sqlite3.Connection, path: Path, alias: str) -> Brain:
-    table = brain.table_of(connection, path, alias)
+def _look(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) -> Brain:
+    table = brain.table_of(connection, path, aliases)
     there: dict[str, There] = {}
     named = ", ".join(f'"{name}"' for name in table.columns)
     query = f'SELECT rowid, {named} FROM "{brain.TABLE}" WHERE {table.where}'
@@ -168,12 +168,15 @@ class _Change:
     found: Brain
     decided: Decisions
     model: VectorModel | None
+    is_new: bool
 
     def make(self, connection: sqlite3.Connection) -> None:
         if "schema_version" in self.found.tables:
             row = ("memories", ddl.MEMORIES_VERSION, self.order.now)
             connection.execute("INSERT OR IGNORE INTO schema_version VALUES (?, ?, ?)", row)
         self._make_room(connection)
+        if self.is_new and self.found.has_owners:
+            self._know_default(connection)
         if self.decided.puts:
             self._put_all(connection)
             if self.model is not None:
@@ -201,6 +204,15 @@ class _Change:
         if not self.found.has_vectors or (put.keeps_vector and put.number is not None):
             return row
         return {**row, brain.VECTOR: vectors.of(held, item, self.model, self.order.state)}
+
+    def _know_default(self, connection: sqlite3.Connection) -> None:
+        """ZeroClaw makes its own agent with the table, never later, and stores nothing without it."""
+        id = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.order.state.sequence.agent_id}/{paths.DEFAULT_ALIAS}"))
+        if self.installation.native_id != paths.DEFAULT_ALIAS:
+            row = (id, paths.DEFAULT_ALIAS, self.order.now)
+            connection.execute("INSERT INTO agents (id, alias, created_at) VALUES (?, ?, ?)", row)
+        else:
+            self._owner(connection)
 
     def _owner(self, connection: sqlite3.Connection) -> str:
         """The agent's id in this database; it is the one that it had where nobody has that."""

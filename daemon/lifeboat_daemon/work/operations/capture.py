@@ -2,8 +2,8 @@
 
     {full?: bool, asked?: bool, reason?: str} -> {"capture": one agent of `sync --json`, "facts": ..., "watch": ...}
 
-`full` reads every file, whatever its stat says; `asked`: the user waits for it, so that no large file is left for later. Needs no key of the user's: a keyring that is locked, or asks for ever,
-stops no capture.
+`full` reads every file, whatever its stat says; `asked`: the user waits for it, so that no large file is left for
+later. Needs no key of the user's: a keyring that is locked, or asks for ever, stops no capture.
 """
 
 from __future__ import annotations

@@ -1,0 +1,31 @@
+"""OpenClaw's gateway, the process that schedules: whether it answers here."""
+
+from __future__ import annotations
+
+import socket
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.openclaw import config
+
+PORT = 18789
+"""Where it listens unless the configuration says otherwise."""
+
+NOT_RUNNING = "OpenClaw's gateway is not running; start it first: openclaw gateway run"
+_SECONDS = 1.0
+
+
+def problem(installation: Installation) -> str:
+    """Why commands that need the gateway would fail, "" when it answers or runs on another machine."""
+    try:
+        values = config.read_or_backup(installation.config) if installation.config is not None else {}
+    except AdapterError:
+        return ""
+    if config.text(values, "gateway", "mode") == "remote":
+        return ""
+    port = config.get(values, "gateway", "port")
+    try:
+        with socket.create_connection(("127.0.0.1", port if isinstance(port, int) else PORT), _SECONDS):
+            return ""
+    except (OSError, OverflowError):
+        return NOT_RUNNING

@@ -1,0 +1,108 @@
+"""Sessions of an archive, brought back by OpenClaw itself: a later release takes over the files of an older one when it
+repairs itself, also into a database that has sessions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.credentials import Delivery, Place
+from lifeboat_adapters.errors import AdapterError
+from lifeboat_adapters.openclaw import databases, paths, session_files
+from lifeboat_adapters.openclaw.restore.config_merging import NEW
+from lifeboat_adapters.openclaw.restore.delivery import NO_PROGRAM, command_of
+from lifeboat_adapters.persona.documents import rows_of
+
+JsonObject = dict[str, Any]
+
+_WHERE = "OpenClaw's sessions"
+_OLD_RELEASE = "this release of OpenClaw has no command that takes sessions over"
+_NOT_THERE = "OpenClaw did not take it"
+_SECONDS = 900.0
+
+NODES, WINDOWS, EVENTS = (
+    f"{paths.DATABASES}agent/{name}.jsonl" for name in ("session_nodes", "session_windows", "transcript_events")
+)
+_INDEX = f"{paths.SESSION_FILES}sessions.jsonl"
+
+
+def is_of_sessions(path: str) -> bool:
+    """Whether a file of rows holds sessions."""
+    return path in (NODES, WINDOWS, EVENTS) or path.startswith(paths.SESSION_FILES)
+
+
+def deliveries(installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
+    """One delivery for all sessions that the runtime lacks; none without a state folder or without sessions. Raises
+    RuntimeDatabaseError when nobody can tell which sessions there are."""
+    there = _present(installation)
+    texts = {id: text for id, text in _transcripts(tables).items() if id not in there}
+    if installation.state_dir is None or not texts:
+        return []
+    places: dict[Place, str] = {(path, (id,)): id for path in filter(is_of_sessions, tables) for id in texts}
+    if installation.layout != NEW or installation.program is None:
+        return [Delivery(places, _WHERE, _OLD_RELEASE if installation.layout != NEW else NO_PROGRAM)]
+    folder = session_files.folder_of(installation.state_dir, installation.native_id)
+    index = {key: entry for key, entry in _index(tables).items() if str(entry.get("sessionId")) in texts}
+    files: list[tuple[Path, bytes]] = [(folder / f"{id}.jsonl", text) for id, text in sorted(texts.items())]
+    files.append((folder / session_files.INDEX, json.dumps(index).encode()))
+    command, environment = command_of(installation, ["doctor", "--fix", "--non-interactive"])
+    return [Delivery(places, _WHERE, "", command, environment, None, tuple(files), timeout_seconds=_SECONDS)]
+
+
+def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, str]:
+    """What of a delivery of sessions is not in the runtime's database now, each with why."""
+    try:
+        there = _present(installation)
+    except AdapterError as error:
+        return dict.fromkeys(delivery.places, error.message)
+    return {place: _NOT_THERE for place, id in delivery.places.items() if id not in there}
+
+
+def _present(installation: Installation) -> set[str]:
+    """The ids of the sessions that the runtime has, and whose transcript it has."""
+    rows = databases.rows(installation, transcripts=True)
+    return {str(row.values.get("session_id")) for row in rows if row.path == EVENTS}
+
+
+def _transcripts(tables: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The events of each session as a file of 2026.2 has them. Only an id that can be a file name is one."""
+    found: dict[str, list[str]] = {}
+    for id, line in _events(tables):
+        if id and PurePosixPath(id).name == id and id not in (".", ".."):
+            found.setdefault(id, []).append(line)
+    return {id: "".join(f"{line}\n" for line in lines).encode("utf-8", "replace") for id, lines in found.items()}
+
+
+def _events(tables: Mapping[str, bytes]) -> Iterator[tuple[str, str]]:
+    for row in sorted(rows_of(tables.get(EVENTS)), key=lambda row: (str(row.get("session_id")), _number(row))):
+        if isinstance(row.get("event_json"), str):
+            yield str(row.get("session_id")), row["event_json"]
+    for path in sorted(tables):
+        name = path.removeprefix(paths.SESSION_FILES)
+        if path != _INDEX and path.startswith(paths.SESSION_FILES) and "/" not in name:
+            for row in rows_of(tables[path]):
+                text = row["line"] if row.keys() == {"line"} else json.dumps(row, ensure_ascii=False)
+                yield name.removesuffix(".jsonl"), str(text)
+
+
+def _number(row: JsonObject) -> int:
+    seq = row.get("seq")
+    return seq if isinstance(seq, int) else 0
+
+
+def _index(tables: Mapping[str, bytes]) -> dict[str, JsonObject]:
+    """What is known of each session, by its key."""
+    found = {str(row.get("session_key")): row.get("entry") for row in rows_of(tables.get(_INDEX))}
+    for row in rows_of(tables.get(NODES)):
+        found[str(row.get("session_key"))] = _parsed(row.get("entry_json"))
+    return {key: entry for key, entry in found.items() if isinstance(entry, dict)}
+
+
+def _parsed(text: Any) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None

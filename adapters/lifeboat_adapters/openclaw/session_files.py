@@ -1,0 +1,100 @@
+"""Transcripts that lie as files: those of 2026.2, those that a later release has not taken over, and those that it
+packed away (cold storage). Rows of an archive, one file for each; the index of the sessions is one more."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lifeboat_adapters.contract import Row
+from lifeboat_adapters.database_reading import key_of
+from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.openclaw import paths
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+JsonObject = dict[str, Any]
+
+INDEX = "sessions.json"
+LARGEST = 256 * 1024 * 1024
+"""Bytes of one transcript, also of one that was packed."""
+
+_PACKED = ".zst"
+
+
+def folder_of(state_dir: Path, agent: str) -> Path:
+    """Where the transcripts of an agent lie."""
+    return state_dir / "agents" / agent / "sessions"
+
+
+def files(state_dir: Path, agent: str) -> list[Path]:
+    """The transcripts and the index that are there, sorted."""
+    folder = folder_of(state_dir, agent)
+    found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *folder.glob(INDEX)]
+    return sorted(path for path in found if path.is_file())
+
+
+def rows(state_dir: Path, agent: str) -> Iterator[Row]:
+    """Each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for one that cannot be
+    read whole now."""
+    folder = folder_of(state_dir, agent)
+    for path in files(state_dir, agent):
+        name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
+        try:
+            data = _read(path)
+            found = _of_index(data) if name == INDEX else _of_transcript(data)
+            archived = f"{paths.SESSION_FILES}{name.removesuffix('.json')}" + (".jsonl" if name == INDEX else "")
+            yield from (Row(archived, key_of((number,)), values) for number, values in enumerate(found))
+        except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
+            raise RuntimeDatabaseError(f"{path}: {error}") from error
+
+
+def problem(state_dir: Path, agent: str) -> str:
+    """Why a transcript that is not there may not be deleted, "" when their folder is there."""
+    folder = folder_of(state_dir, agent)
+    return "" if folder.is_dir() else f"{folder} is not there"
+
+
+def _of_transcript(data: bytes) -> Iterator[JsonObject]:
+    """The events; a line that is none is kept as text."""
+    for line in data.decode("utf-8", "replace").split("\n"):
+        if line.strip():
+            value = _parsed(line)
+            yield value if isinstance(value, dict) else {"line": line}
+
+
+def _of_index(data: bytes) -> list[JsonObject]:
+    """What the index says of each session, by its key. Raises ValueError for one that is half-written."""
+    index = json.loads(data)
+    if not isinstance(index, dict):
+        raise ValueError("it is no object")
+    return [{"session_key": key, "entry": entry} for key, entry in sorted(index.items())]
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read(path: Path) -> bytes:
+    """Raises OSError for what is no regular file or larger than `LARGEST`, ZstdError for what does not unfold."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as stream:
+        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+            raise OSError("it is not a regular file")
+        data = stream.read(LARGEST + 1)
+    if path.suffix == _PACKED:
+        data = zstd.ZstdDecompressor().decompress(data, max_length=LARGEST + 1)
+    if len(data) > LARGEST:
+        raise OSError(f"it is larger than {LARGEST >> 20} MB")
+    return data

@@ -1,0 +1,86 @@
+"""A delta held against its reader before it is sent: what a machine makes of it that has nothing but bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from lifeboat_alf import attachments
+from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.errors import AlfError
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Record, Sequence, State
+
+
+class BundledState:
+    """A `State` as bundles alone give it: no bytes of large artifacts."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    @property
+    def sequence(self) -> Sequence:
+        return self._state.sequence
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return self._state.entries(prefix)
+
+    def entry(self, path: str) -> Entry | None:
+        return self._state.entry(path)
+
+    def body(self, path: str) -> bytes:
+        """Raises KeyError, BodyAbsent."""
+        entry = self._state.entry(path)
+        if entry is not None and attachments.is_referenced(entry.meta):
+            raise BodyAbsent(path)
+        return self._state.body(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
+
+
+def find_unreadable(base: State, file: BinaryIO, new: State) -> list[str]:
+    """Return what a reader with bundles up to `base` and the delta in `file` lacks of `new`: paths, or why it cannot be
+    applied.
+
+    Where the base can be read so, an empty list proves that `new` can be, too. `file` is left at its beginning.
+    """
+    try:
+        with DeltaReader(file) as delta:
+            made = AppliedState(BundledState(base), delta)
+            return [path for path, entry in made.changed_entries.items() if entry and _is_lacking(made, new, entry)]
+    except BodyAbsent as error:
+        return [str(error.args[0])]
+    except AlfError as error:
+        return [error.message]
+    finally:
+        file.seek(0)
+
+
+def _is_lacking(made: State, new: State, entry: Entry) -> bool:
+    """Whether bytes that are held here and that bundles carry are not what the reader makes."""
+    if attachments.is_referenced(entry.meta) or entry.leaf.digest == ABSENT_LEAF:
+        return False
+    try:
+        return not made.redactions.hold(entry.leaf, made.body(entry.path))
+    except BodyAbsent:
+        return _is_held(new, entry.path)
+
+
+def _is_held(state: State, path: str) -> bool:
+    try:
+        state.body(path)
+    except BodyAbsent:
+        return False
+    return True

@@ -1,0 +1,80 @@
+"""An agent that was captured once while the clock was years ahead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf import times
+from lifeboat_daemon.agent import read
+from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.remotes import sending
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.registry import save
+from lifeboat_daemon.remotes.restoring import opened_plan
+from lifeboat_daemon.restore.opening import number_at
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.status import status
+from lifeboat_daemon.timeline import Wanted, document
+from support.daemon.protected import Protected
+
+
+@pytest.fixture
+def ahead(ada: Protected) -> tuple[Protected, dict[int, str]]:
+    """The agent with one sequence under a clock ten years ahead, and what the clock said at each."""
+    said = {0: ada.context.now()}
+    for number, jump in ((1, 0), (2, 3650), (3, -3650), (4, 0)):
+        ada.clock.jump(days=jump)
+        ada.write("MEMORY.md", ada.read("MEMORY.md") + f"\n## Line {number}\n\nWritten as number {number}.\n")
+        assert ada.capture().sequence == number
+        said[number] = ada.context.now()
+    return ada, said
+
+
+def test_a_time_names_the_sequence_that_the_clock_recorded_then(ahead: tuple[Protected, dict[int, str]]) -> None:
+    ada, said = ahead
+    with ada.context.vault(ada.agent.id) as vault:
+        for number in (0, 1, 3, 4):
+            assert number_at(vault, said[number]) == number
+        now = times.to_text(ada.clock.now())
+        assert number_at(vault, now) == 4
+        assert [row.number for row in vault.sequences()] == sorted(said)
+
+
+def test_the_timeline_and_the_status_tell_when_each_was_captured(ahead: tuple[Protected, dict[int, str]]) -> None:
+    ada, said = ahead
+    told = document(ada.context, read(ada.context, ada.agent.id), Wanted())["entries"]
+    assert {entry["sequence"]: entry["created_at"] for entry in told} == said
+    ada.context.home.state_file(ada.agent.id).unlink()
+    assert status(ada.context).agents[0].last_captured_at == said[4]
+
+
+def test_nothing_is_captured_again_once_the_clock_is_right(ahead: tuple[Protected, dict[int, str]]) -> None:
+    ada, _ = ahead
+    for _ in range(3):
+        assert ada.capture().outcome == "unchanged"
+
+
+def test_a_capture_after_the_clock_was_set_back_adds_no_sequence_of_its_own(ada: Protected) -> None:
+    ada.clock.jump(days=3650)
+    ada.write("MEMORY.md", ada.read("MEMORY.md") + "\n## Late\n\nFrom another decade.\n")
+    assert ada.capture().sequence == 1
+    ada.clock.jump(days=-3650)
+    report = ada.capture()
+    assert report.outcome == "unchanged" and report.sealed == []
+
+
+def test_a_remote_refuses_a_time_that_its_sequences_do_not_tell(
+    ahead: tuple[Protected, dict[int, str]], tmp_path: Path
+) -> None:
+    ada, said = ahead
+    (tmp_path / "stick").mkdir()
+    config = save(ada.context, RemoteConfig("stick", (tmp_path / "stick").as_uri()))
+    sending.send(ada.context, read(ada.context, ada.agent.id), config, asked=True)
+    options = RestoreOptions(at=said[4])
+    with (
+        pytest.raises(NothingToRestore, match=r"from a clock that was ahead.*name one by its number"),
+        opened_plan(ada.context, "stick", "ada", tmp_path / "back", options),
+    ):
+        pass

@@ -1,0 +1,51 @@
+"""A folder of the home that cannot be listed is an error, never an empty folder."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon import agents, folder_names
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.migrations import copies
+from lifeboat_daemon.purge import folders, histories, restore_receipts
+from lifeboat_daemon.remotes import aside, registry
+from support.daemon.protected import Protected
+from support.failing_files import FailingFiles
+
+READERS: dict[str, tuple[str, Callable[[Context, str], object]]] = {
+    "agents": ("agents", lambda context, _: agent_files.all_ids(context)),
+    "remotes": ("remotes", lambda context, _: registry.all_names(context)),
+    "agents that were purged": ("vault/erased", lambda context, _: folders.erased_ids(context)),
+    "receipts of restores": ("restore/receipts", lambda context, _: restore_receipts.files(context)),
+    "histories of an agent": ("vault", histories.others),
+    "copies of histories": ("backups", histories.copies),
+    "copies of documents": ("backups", histories.copied_documents),
+    "histories that were set aside": ("vault", aside.histories),
+    "vaults of removed agents": ("vault", lambda context, _: agents.was_here(context, Path("/nowhere"))),
+    "what a migration copies": ("keys", lambda context, _: copies.keep(context, 1, [copies.Area.KEYS])),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_folder_that_cannot_be_listed_is_no_empty_folder(ada: Protected, reader: str) -> None:
+    place, read = READERS[reader]
+    folder = ada.context.home.folder / place
+    folder.mkdir(parents=True, exist_ok=True)
+    context = ada.context
+    refusing = FailingFiles(errno.EACCES, lambda name, path: name == "scan" and path == str(folder))
+    broken = Context(context.home, refusing, context.clock, context.environment)
+    with pytest.raises(OSError, match="Permission denied"):
+        read(broken, ada.agent.id)
+
+
+def test_a_folder_that_is_not_there_is_empty(ada: Protected, tmp_path: Path) -> None:
+    files = ada.context.files
+    assert folder_names.names_in(files, tmp_path / "none") == []
+    assert folder_names.folders_in(files, tmp_path / "none") == []
+    assert folder_names.paths_in(files, tmp_path / "none", ".json") == []
+    assert not folder_names.is_there(files, tmp_path / "none" / "inner")

@@ -1,0 +1,125 @@
+"""The rights and times of files and folders: all nine bits come back, and nothing becomes wider than it was."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf import metas
+from lifeboat_daemon import verification
+from lifeboat_daemon.restore import RestoreOptions, restore, undo
+from support.daemon.protected import Protected, protected_agent
+from support.prepared_folders import PreparedFolders
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+FILES = {"group.txt": 0o640, "both.txt": 0o664, "read.txt": 0o444, "own.txt": 0o400, "run.sh": 0o750, "tool": 0o711}
+FOLDERS = {"private": 0o700, "private/deep": 0o750, "closed": 0o555, "shared": 0o775, "empty": 0o710}
+
+
+@pytest.fixture
+def ada(prepared_folders: PreparedFolders, tmp_path: Path) -> Iterator[Protected]:
+    made = prepared_folders.restore("agent just added", protected_agent)
+    yield made
+    for folder in (made.folder, tmp_path):  # or only root could remove what the test made
+        for name, _, _ in os.walk(folder):
+            os.chmod(name, 0o700)
+
+
+def fill(ada: Protected) -> None:
+    """Write a file of each kind, in folders of each kind."""
+    for name, mode in FILES.items():
+        ada.write(name, f"{name}\n", mode=mode)
+    for name in FOLDERS:
+        if name != "empty":
+            ada.write(f"{name}/note.txt", "A note.\n", mode=0o640)
+    (ada.workspace / "empty").mkdir()
+    for name, mode in FOLDERS.items():
+        (ada.workspace / name).chmod(mode)
+    ada.workspace.chmod(0o700)
+
+
+def rights(folder: Path) -> dict[str, int]:
+    """The rights of a folder and of everything in it, by name."""
+    paths = (path for path in folder.rglob("*") if ".lifeboat-" not in os.fspath(path))
+    return {os.fspath(path.relative_to(folder)): stat.S_IMODE(path.stat().st_mode) for path in (folder, *paths)}
+
+
+def test_all_nine_bits_come_back_in_a_new_folder(ada: Protected, tmp_path: Path) -> None:
+    fill(ada)
+    ada.capture()
+    restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
+    assert rights(tmp_path / "new") == rights(ada.workspace)
+    assert (FILES | FOLDERS).items() <= rights(ada.workspace).items()
+    assert verification.drill(ada.context, ada.agent).mismatches == []
+
+
+def test_they_come_back_in_place_and_an_undo_takes_them_back(ada: Protected) -> None:
+    fill(ada)
+    ada.capture()
+    before = rights(ada.workspace)
+    (ada.workspace / "group.txt").chmod(0o644)
+    (ada.workspace / "private").chmod(0o755)
+    (ada.workspace / "shared").chmod(0o700)
+    wide = rights(ada.workspace)
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.state().sequence.number
+    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    assert rights(ada.workspace) == before
+    undo(ada.context, ada.agent)
+    assert rights(ada.workspace) == wide
+
+
+def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected, tmp_path: Path) -> None:
+    fill(ada)
+    ada.capture()
+    before = rights(ada.workspace)
+    ada.workspace.rename(tmp_path / "gone")
+    restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    assert rights(ada.workspace) == before
+
+
+def test_a_change_of_rights_alone_is_captured_and_not_again(ada: Protected) -> None:
+    fill(ada)
+    ada.capture()
+    for path, mode in (("read.txt", 0o440), ("private", 0o750), ("shared", 0o755), (".", 0o755)):
+        (ada.workspace / path).chmod(mode)
+        ada.write("SOUL.md", f"# Soul\n\n{path}\n")  # the rights of the workspace itself are noted with any change
+        assert ada.capture().changed
+        assert not ada.capture().changed
+        drill = verification.drill(ada.context, ada.agent)
+        assert drill.mismatches == []
+
+
+def test_what_is_narrower_than_an_earlier_release_knew_is_not_made_wider(ada: Protected) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.state().sequence.number
+    (ada.workspace / "MEMORY.md").chmod(0o640)
+    ada.write("SOUL.md", "# Soul\n\nAnother one.\n")
+    ada.capture()
+    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    assert rights(ada.workspace)["MEMORY.md"] == 0o640
+
+
+def test_a_change_of_time_alone_is_captured_and_makes_no_memory(ada: Protected, tmp_path: Path) -> None:
+    before = ada.memories()
+    for name in ("MEMORY.md", "large.bin"):
+        if name == "large.bin":
+            ada.write(name, b"1" * 200_000)
+            ada.capture()
+        os.utime(ada.workspace / name, (5, 5))
+        report = ada.capture()
+        assert report.changed and not report.records.total()
+        assert not ada.capture().changed
+    restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "new", reindex=False))
+    assert [(tmp_path / "new" / name).stat().st_mtime for name in ("MEMORY.md", "large.bin")] == [5, 5]
+    assert ada.memories() == before
+
+
+def test_rights_that_follow_from_the_older_fields_need_no_field_of_their_own() -> None:
+    for mode, meta in ((0o644, {}), (0o755, {"executable": True}), (0o600, {"private": True})):
+        assert metas.with_mode(meta, stat.S_IFREG | mode) == meta
+    assert metas.mode_of({"mode": "664", "private": True}) == 0o600

@@ -1,0 +1,106 @@
+"""A home to which nothing can be written: what was kept is read and restored, and what is not captured is said."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from support.daemon.cli_client import run
+from support.daemon.home_damage import FILES, UsedHome, make_used_home, not_root
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="rights of files are those of POSIX")
+
+
+@pytest.fixture(scope="module")
+def prepared() -> Iterator[tuple[UsedHome, Path]]:
+    around = Path(tempfile.mkdtemp(dir="/tmp"))
+    around.chmod(0o755)
+    here = around / "user"
+    here.mkdir()
+    with pytest.MonkeyPatch.context() as patched:
+        for name, value in UsedHome(here).surroundings().items():
+            patched.setenv(name, value)
+        used = make_used_home(here)
+    shutil.copytree(here, around / "original", symlinks=True)
+    yield used, around / "original"
+    shutil.rmtree(around)
+
+
+@pytest.fixture
+def used(prepared: tuple[UsedHome, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[UsedHome]:
+    made, original = prepared
+    for name, value in made.surroundings().items():
+        monkeypatch.setenv(name, value)
+    shutil.rmtree(made.folder)
+    shutil.copytree(original, made.folder, symlinks=True)
+    yield made
+    for path in made.home.rglob("*"):
+        if path.is_dir():
+            path.chmod(0o700)
+
+
+def _make_read_only(home: Path) -> None:
+    for path in [*home.rglob("*")]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+def _head(used: UsedHome) -> int:
+    number: int = run("status")["agents"][0]["sequence"]
+    return number
+
+
+def _check_all_readable(used: UsedHome, head: int) -> None:
+    assert run("timeline", "ada")["entries"][0]["sequence"] == head
+    assert run("log", "ada")["entries"]
+    assert run("search", "ada", "tea")["hits"]
+    run("diff", "ada", "0", str(head))
+    run("verify", "ada")
+    for at in ("0", str(head)):
+        back = used.folder / f"back-{at}" / "workspace"
+        done = run("restore", "ada", "--at", at, "--to", back, "--with-credentials", "--no-reindex")
+        assert (back / ".env").read_text() == FILES[".env"] and (back / "chart.txt").read_text() == FILES["chart.txt"]
+        assert any("no receipt of this restore is kept" in warning for warning in done["warnings"])
+
+
+def test_everything_that_was_kept_is_read_and_restored_elsewhere(used: UsedHome) -> None:
+    head = _head(used)
+    with not_root(used.folder):
+        _make_read_only(used.home)
+        _check_all_readable(used, head)
+
+
+def test_what_only_the_log_of_the_database_holds_is_read_too(used: UsedHome) -> None:
+    database = used.home / "vault" / used.agent / "vault.db"
+    with closing(sqlite3.connect(database)) as reader:  # as long as it reads, SQLite keeps the log
+        reader.execute("begin")
+        reader.execute("select count(*) from sequence").fetchone()
+        (used.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
+        head = run("sync")["agents"][0]["sequence"]
+        left = {name: (database.parent / name).read_bytes() for name in ("vault.db", "vault.db-wal")}
+    assert len(left["vault.db-wal"]) > 0
+    for name, data in left.items():
+        (database.parent / name).write_bytes(data)
+    with not_root(used.folder):
+        _make_read_only(used.home)
+        _check_all_readable(used, head)
+
+
+def test_status_says_it_and_keeps_what_is_known(used: UsedHome) -> None:
+    head = _head(used)
+    (used.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
+    with not_root(used.folder):
+        _make_read_only(used.home)
+        failed = run("sync", expect=1)["agents"][0]
+        assert (failed["state"], failed["sequence"]) == ("error", head)
+        found = run("status")
+        assert found["agents"][0]["sequence"] == head and found["agents"][0]["last_captured_at"]
+        assert any("is read-only" in problem for problem in found["problems"])
+        run("status", "--check", expect=1)
+        run("doctor", expect=1)
