@@ -60,7 +60,7 @@ def only(endpoint: Endpoint, check: str) -> str:
 def test_a_folder_that_is_well_is_said_to_be(endpoint: Endpoint) -> None:
     endpoint.add_tenant("home")
     assert wrong(endpoint) == {}
-    assert {one.check for one in examined(endpoint)} == {"parts", "clock", "disk", "keys"}
+    assert {one.check for one in examined(endpoint)} == {"parts", "bodies", "clock", "disk", "keys"}
 
 
 def test_a_key_that_is_gone_is_found(endpoint: Endpoint, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_what_needs_a_database_that_is_away_is_not_examined_and_that_is_said(
     assert found["parts"].level is Level.OK  # the object store, the last of them
     assert found["objects"].level is Level.OK
     assert {name for name, finding in found.items() if finding.result.startswith("not examined")} == {
-        *("clock", "database", "isolation", "keys", "work")
+        *("bodies", "clock", "database", "isolation", "keys", "work")
     }
 
 
