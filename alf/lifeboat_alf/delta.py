@@ -181,7 +181,7 @@ def _item(bundle: _Bundle, change: EntryChange) -> JsonObject:
 
 
 def _base_sha256(bundle: _Bundle, change: EntryChange) -> str | None:
-    """Return the digest of the bytes that a reader needs to make the new ones, or None when the bundle sends them whole.
+    """Return the digest of the bytes that a reader needs to make the new ones; None: the bundle sends them whole.
 
     Of bytes that a purge names, each reader has what its own list of purges left: the old bytes where the purge still
     waits or was refused, the redacted ones elsewhere. So no patch against them fits every reader.

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, NamedTuple, Self, cast
 
 from lifeboat_alf import bundle_redactions, codec, layout, records, sequences
 from lifeboat_alf.container import ArchiveReader, Limits
+from lifeboat_alf.documents import is_wrapped, read_object, unwrapped
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
 from lifeboat_alf.manifest import check_entries, check_head, check_version
 from lifeboat_alf.redactions import Redactions
@@ -74,6 +75,7 @@ class DeltaReader:
         self._sync = self._object(self.manifest, "sync")
         self.base_sequence = self._count(self._sync, "base_sequence")
         self.new_sequence = self._count(self._sync, "new_sequence")
+        self._layer_entries: dict[str, str] = {}
         self.foreign = layout.LEAVES not in self._archive
         self.memory = self._object(self.changes, "memory", optional=True)
         self.items = self._all_items()
@@ -167,7 +169,16 @@ class DeltaReader:
             raise BadDocument(f"{count} records, the manifest says {self.memory['record_count']}", entry=str(name))
 
     def read(self, name: str) -> bytes:
-        """An entry of the bundle; `""` is an empty body."""
+        """An entry of the bundle; `""` is an empty body. A document of another writer comes without an outer object."""
+        data = self.read_as_written(name)
+        path = self._layer_entries.get(name)
+        if path is None or not self.foreign or not data:
+            return data
+        document = read_object(data, entry=name)
+        return codec.encode_pretty(unwrapped(path, document)) if is_wrapped(path, document) else data
+
+    def read_as_written(self, name: str) -> bytes:
+        """An entry of the bundle, byte for byte."""
         return self._archive.read(name) if name else b""
 
     def verify(self) -> None:
@@ -210,6 +221,7 @@ class DeltaReader:
         entry = self._text(change, "file")
         if entry not in self._archive:
             raise MissingEntry("the manifest names it, the file does not hold it", entry=entry)
+        self._layer_entries[entry] = path
         return Item(path, "put", {}, None, None, None, entry)
 
     def _item(self, raw: JsonObject) -> Item:

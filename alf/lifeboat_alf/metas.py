@@ -30,7 +30,8 @@ RECORDS = "records"
 ATTACHMENT = "attachment"
 CUTS = "cuts"
 LITERAL = "literal"
-"""In a cut: which of its credential's spellings it is, counted from 0, where a purge took one before it."""
+"""In a cut: which of its credential's spellings it is, counted from 0, where the file is no longer the one that the
+credential was sealed with: a purge took a part of it, or it was edited while the credential was missing from it."""
 
 
 def is_file(meta: JsonObject) -> bool:

@@ -21,7 +21,8 @@ def _enum(name: str) -> Any:
     return Meta(extra_json_schema=extra | ({"x-unknown-default": known.default} if known.default else {}))
 
 
-Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"})]
+Uuid = Annotated[str, Meta(extra_json_schema={"format": "uuid"}, extra={"format": "uuid"})]
+Uri = Annotated[str, Meta(extra_json_schema={"format": "uri"}, extra={"format": "uri"})]
 Time = Annotated[datetime, Meta(tz=True)]
 Count = Annotated[int, Meta(ge=0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -50,6 +51,7 @@ RecordId = Annotated[
         extra_json_schema={
             "pattern": "^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$",
         },
+        extra={"format": "uuid"},
     ),
 ]
 
@@ -147,7 +149,7 @@ class AttachmentReference(View, frozen=True):
     hash: ContentHash
     source_path: str
     archive_path: str | None
-    remote_ref: str | None
+    remote_ref: Uri | None
     referenced_by: Uuids = UNSET
 
 

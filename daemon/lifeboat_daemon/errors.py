@@ -49,7 +49,7 @@ LifeboatError
     |   +-- RuntimeRunning      the runtime is at work on what would be written
     |   +-- NamesDoNotFit       the file system cannot hold some names
     |   +-- UnsafeName          a name that would climb out of the folder
-    |   +-- RestoreFailed       the file system refused; everything was put back
+    |   +-- RestoreFailed       the file system refused a step; says whether everything was put back
     |   +-- NothingToUndo       no restore of this agent within seven days
     |   +-- NothingToRestore    nothing is kept, or nothing fits what was asked for
     |   |   +-- BadMoment       what was typed is neither a sequence nor a time
@@ -508,10 +508,11 @@ class UnsafeName(RestoreError):
 
 
 class RestoreFailed(RestoreError):
-    """The file system refused a step. What had been moved was moved back."""
+    """The file system refused a step. The message says whether what had been moved was moved back; where it was not,
+    the next command goes on with it."""
 
     code = "restore_failed"
-    title = "The restore stopped, and everything is as it was"
+    title = "The restore stopped"
     retryable = True
 
 

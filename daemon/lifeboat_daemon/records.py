@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lifeboat_alf import layout, lifecycle, partitions, records, times
+from lifeboat_alf.documents import identity_version
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Record, State
@@ -135,7 +136,7 @@ def commit_changes(
     now = max(context.now(), state.sequence.time)
     ledger = Ledger(partitions.from_head(head), times.parse(now), head.get("partition_granularity", "quarterly"))
     identity = overlay.old_body(layout.IDENTITY)
-    version = None if identity is None else int(records.parse(identity)["version"])
+    version = None if identity is None else identity_version(records.parse(identity))
     mint = commit.Minting(vault)
     scribe = Scribe(agent.id, ledger, mint, version, mint.claim)
     steps = [step for item in found if (step := change(scribe, records.parse(item.line), item, state)) is not None]

@@ -6,7 +6,7 @@ For workers and commands. The daemon has the facts from its workers and judges t
 from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import clock_trust, lost_agents, room
+from lifeboat_daemon import clock_trust, lost_agents, room, withheld
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes, not_captured
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
@@ -166,6 +166,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         is_gone=is_gone,
         no_room=space.shortage() or captured.get("no_room"),
         kept_out=tuple(map(path_text, sorted(found_in(vault.get(FOUND))))),
+        gaps=tuple(map(path_text, sorted(withheld.without_credentials(vault)))),
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),

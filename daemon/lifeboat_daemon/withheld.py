@@ -1,8 +1,8 @@
-"""Files, memories and rows of an agent that are not there because a restore did not write them: their credentials were
-not put back, or only the runtime's own commands write them.
+"""Files, memories and rows of an agent that are not there, or have gaps, because a restore did not write them whole:
+their credentials were not put back, or only the runtime's own commands write them.
 
 That they are missing is no deletion: they stay in the newest state until they are there again, and from then on they
-are files and rows like others.
+are files and rows like others. A file with gaps keeps its credentials in the newest state until the gaps are gone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Collection
 from lifeboat_alf import layout
 from lifeboat_endpoint.vault import Vault
 
-_DECISION = "withheld"
+_DECISION, _GAPS = "withheld", "gaps"
 _ROWS = ".jsonl"
 
 
@@ -62,3 +62,19 @@ def _names(vault: Vault) -> list[str]:
 
 def _keep(vault: Vault, wanted: Collection[str]) -> None:
     vault.set(_DECISION, sorted(wanted) or None, kind=_DECISION)
+
+
+def gaps(vault: Vault) -> frozenset[str]:
+    """Archive paths of files in which placeholders stand where their credentials belong."""
+    return frozenset(vault.get(_GAPS) or ())
+
+
+def note_gaps(vault: Vault, wanted: Collection[str]) -> None:
+    """Keep which files have gaps now."""
+    if gaps(vault) != frozenset(wanted):
+        vault.set(_GAPS, sorted(wanted) or None, kind=_GAPS)
+
+
+def without_credentials(vault: Vault) -> frozenset[str]:
+    """Archive paths of files that have gaps, or that a restore did not write for want of their credentials."""
+    return gaps(vault) | {path for path in paths(vault) if "/db/" not in path}

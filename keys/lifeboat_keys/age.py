@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from lifeboat_keys import age_header, bech32
+from lifeboat_keys import age_header, age_scrypt, bech32
 from lifeboat_keys.age_header import Header, is_age
 from lifeboat_keys.errors import (
     AgeError,
@@ -24,7 +24,6 @@ from lifeboat_keys.errors import (
     BadRecipient,
     EncryptedChanged,
     EncryptedCutShort,
-    ExcessiveWork,
     NotForYourKey,
     PassphraseNeeded,
     PassphraseWrong,
@@ -132,7 +131,7 @@ def _decrypt_with_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str
     if len(sealed) == PASSPHRASE_LIMIT + _PIECE:
         raise AgeError(f"it is larger than the {PASSPHRASE_LIMIT >> 20} MiB that are opened with a passphrase here")
     try:
-        content = pyrage.passphrase.decrypt(sealed, passphrase)
+        content = pyrage.passphrase.decrypt(age_scrypt.lightened(age_header.unarmored(sealed), passphrase), passphrase)
     except pyrage.DecryptError as error:
         raise _of_passphrase(str(error)) from None
     target.write(content)
@@ -147,8 +146,6 @@ def _of_header(said: str) -> AgeError:
 
 
 def _of_passphrase(said: str) -> AgeError:
-    if said.startswith("Excessive work"):
-        return ExcessiveWork("its header asks for more work than any passphrase that a person chose can need")
     if said.startswith("Decryption failed"):
         return PassphraseWrong("it is not the one that the file was encrypted with")
     if said.startswith(("failed to fill", "Incomplete")):

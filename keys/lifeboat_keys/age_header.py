@@ -13,7 +13,6 @@ from lifeboat_keys.errors import EncryptedChanged, EncryptedCutShort, NotAge
 _MAGIC = b"age-encryption.org/"
 _VERSION = b"age-encryption.org/v1\n"
 _ARMOR = b"-----BEGIN AGE ENCRYPTED FILE-----"
-_ARMOR_LINE = 64
 _LIMIT = 1 << 16
 _STANZA = re.compile(rb"^-> (\S+)", re.MULTILINE)
 _END = re.compile(rb"\n--- ?")
@@ -53,7 +52,7 @@ def read(source: BinaryIO) -> Header:
     """The header of a seekable file; the place is kept. Raises NotAge, EncryptedCutShort, EncryptedChanged."""
     start = _peek(source, _LIMIT)
     armored = start.startswith(_ARMOR)
-    text = _unarmored(start) if armored else start
+    text = unarmored(start)
     if _is_cut_magic(text):
         raise EncryptedCutShort("the file ends within its first line")
     if not text.startswith(_MAGIC):
@@ -68,6 +67,18 @@ def read(source: BinaryIO) -> Header:
         raise EncryptedCutShort("the file ends where its content should begin")
     kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
     return Header(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
+
+
+def unarmored(start: bytes) -> bytes:
+    """Return a file, or the start of one, without its armor; one that has none as it is. Raises EncryptedChanged."""
+    if not start.startswith(_ARMOR):
+        return start
+    body, end, _ = start.removeprefix(_ARMOR).partition(b"-----END")
+    text = b"".join(body.split())
+    try:
+        return base64.b64decode(text if end else text[: len(text) // 4 * 4], validate=True)
+    except binascii.Error:
+        raise EncryptedChanged("the armor of the file is damaged") from None
 
 
 def _peek(source: BinaryIO, size: int) -> bytes:
@@ -86,12 +97,3 @@ def _without_end(text: bytes) -> EncryptedCutShort | EncryptedChanged:
     if len(text) < _LIMIT and text.isascii():
         return EncryptedCutShort("the file ends within its header")
     return EncryptedChanged("the header of the file has no end")
-
-
-def _unarmored(start: bytes) -> bytes:
-    lines = [line.strip() for line in start.split(b"\n")[1:]]
-    whole = b"".join(line for line in lines if len(line) == _ARMOR_LINE or line.endswith(b"="))
-    try:
-        return base64.b64decode(whole)
-    except binascii.Error:
-        raise EncryptedChanged("the armor of the file is damaged") from None

@@ -294,3 +294,12 @@ def test_other_files_hold_no_memories(path: str) -> None:
 def test_rows_survive_the_codec_of_the_archive() -> None:
     record = record_of(rows.memory_of({**ROW, "importance": 1.0, "pinned": 2**63 - 1}))
     assert rows.row_of(codec.decode(codec.encode(record)), ROOT)["pinned"] == 2**63 - 1
+
+
+def test_a_row_of_the_reference_client_keeps_its_key_and_its_namespace_is_the_default():
+    record = foreign(source={"runtime": "zeroclaw", "origin": "sqlite"}, namespace="core", category="core")
+    record["raw_source_format"] = {"category": "core", "key": "boat_colour"}
+    row = rows.row_of(record, ROOT)
+    assert (row["key"], row["namespace"], row["category"]) == ("boat_colour", "default", "core")
+    elsewhere = {**record, "source": {"runtime": "openclaw", "origin": "workspace"}}
+    assert rows.row_of(elsewhere, ROOT)["key"] != "boat_colour"

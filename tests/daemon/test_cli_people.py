@@ -124,7 +124,8 @@ def test_a_restore_without_credentials_names_the_command_that_puts_them_back(
     (workspace / ".env").write_text(secret)
     cli_client.run("sync")
     number = cli_client.run("timeline", ada)["entries"][0]["sequence"]
-    said = say(capsys, "restore", ada, "--to", tmp_path / "beside")
+    said = say(capsys, "restore", ada, "--to", tmp_path / "beside", expect=1)
+    assert "Partial: 1 file without credentials.\n" in said
     assert f"lifeboat restore ada --at {number} --to {tmp_path / 'beside'} --with-credentials\n" in said
     cli_client.run("restore", ada, "--at", str(number), "--to", tmp_path / "beside", "--with-credentials", "--yes")
     assert (tmp_path / "beside" / ".env").read_text() == secret

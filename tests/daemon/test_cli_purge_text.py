@@ -55,7 +55,7 @@ def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(
 
     with monkeypatch.context() as patch:
         patch.setattr(steps, "hook", pressed)
-        assert program.run(["purge", "ada", "--text", TEXT, "--yes"]) == 130
+        assert program.run(["purge", "ada", "--text", TEXT, "--memory", "--yes"]) == 130
     said = capsys.readouterr().err
     assert "stopped in the middle of the purge" in said and "half done" not in said
     assert program.run(["receipts", "list"]) == 0

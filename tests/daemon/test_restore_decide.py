@@ -116,9 +116,23 @@ def test_a_folder_of_captured_files_is_replaced_by_a_file() -> None:
     assert items["notes/mine.md"].action == Action.REMOVE
 
 
-def test_a_file_that_may_not_be_written_says_why() -> None:
-    item = decided([wanted(".env", cuts=[{"offset": 0, "credential_id": "c"}])], {})[".env"]
-    assert (item.action, item.reason) == (Action.SKIP, "barred")
+CUTS = [{"offset": 0, "credential_id": "c"}]
+
+
+def test_a_missing_file_is_written_with_a_gap_where_its_credentials_cannot_be_had() -> None:
+    item = decided([wanted(".env", cuts=CUTS)], {})[".env"]
+    assert (item.action, item.reason, item.lacks_credentials) == (Action.CREATE, "barred", True)
+    assert item.wanted is not None and item.wanted.has_gap
+
+
+def test_a_file_that_stands_there_is_not_replaced_by_one_with_a_gap() -> None:
+    item = decided([wanted(".env", cuts=CUTS)], {".env": b"with its credentials"})[".env"]
+    assert (item.action, item.reason, item.lacks_credentials) == (Action.SKIP, "barred", True)
+
+
+def test_a_file_of_the_runtimes_home_is_not_written_with_a_gap() -> None:
+    (item,) = decide({".env": wanted(".env", cuts=CUTS)}, [], rules(FakeTree({}), keep=True))
+    assert (item.action, item.reason, item.lacks_credentials) == (Action.SKIP, "barred", True)
 
 
 @pytest.mark.parametrize("there", [b"old", "SOUL.md"])

@@ -210,12 +210,13 @@ def test_without_raw_of_the_runtime_files_are_rendered(tmp_path: Path) -> None:
     assert not (tmp_path / "ada" / "soul.md").exists()
 
 
-def test_files_with_cuts_are_left_out_and_named_without_the_key(context: Context, tmp_path: Path) -> None:
+def test_files_with_cuts_are_written_with_a_gap_and_named_without_the_key(context: Context, tmp_path: Path) -> None:
     cut = b"KEY={{lifeboat:credential:c1}}\n"
     state = sample().put(f"{RAW}keys.env", cut, cuts=[{"offset": 4, "credential_id": "c1"}])
     report = restored(context, state, tmp_path / "ada")
-    assert not (tmp_path / "ada" / "keys.env").exists()
-    assert "keys.env" in [each["name"] for each in report.skipped]
+    assert (tmp_path / "ada" / "keys.env").read_bytes() == cut
+    assert (report.lacking, report.gaps) == (["keys.env"], [f"{RAW}keys.env"])
+    assert any("keys.env has a gap" in warning for warning in report.warnings)
 
 
 def test_text_that_looks_like_a_placeholder_is_ordinary_text(context: Context, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_nothing_in_it_is_a_name_a_path_or_an_id(openclaw: StateFolder, tmp_path
     agent = run("agents", "list")["agents"][0]
     key = run("status")["key"]["id"]
     text = json.dumps(bundle(tmp_path))
-    private = ("Mira", "mira", "Juniper", "divorce", str(isolated_home), isolated_home.name, str(tmp_path), ".md")
+    private = ("Mira", "mira", "Juniper", "divorce", str(isolated_home), str(tmp_path), ".md")
     for word in (*private, agent["id"], key, "openclaw.json", "workspace"):
         assert word not in text, word
 

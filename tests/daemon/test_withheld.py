@@ -42,16 +42,6 @@ def _restored(machine: Machine, *, with_credentials: bool = False) -> None:
     restore(machine.context, _agent(machine), options)
 
 
-def test_a_restore_without_credentials_keeps_the_files_that_wait_for_them(first: Machine) -> None:
-    shutil.rmtree(first.workspace)
-    _restored(first)
-    assert not (first.workspace / ".env").exists()
-    assert DOTENV in _held(first)
-    (first.workspace / "SOUL.md").write_text("# Soul\n\nBe patient.\n")
-    assert capture(first.context, _agent(first)).outcome == "captured"
-    assert DOTENV in _held(first)
-
-
 def test_they_can_be_put_back_from_the_newest_state_later(first: Machine) -> None:
     shutil.rmtree(first.workspace)
     _restored(first)

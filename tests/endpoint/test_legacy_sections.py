@@ -44,6 +44,29 @@ def test_a_note_that_changed_has_the_line_ends_it_had(note: str) -> None:
     assert renewed("MEMORY.md", note.encode(), split("MEMORY.md", edited)) == edited.encode()
 
 
+MIXED = "# Memory\r\n\n## Tea\r\n\r\nLikes tea.\n\n## Home\nLives in Lisbon."
+
+
+def test_a_note_with_mixed_line_ends_keeps_those_of_every_line_that_is_still_there() -> None:
+    edited = MIXED.replace("Lives in Lisbon.", "Lives in Lisbon.\nBy the sea.")
+    assert renewed("MEMORY.md", MIXED.encode(), split("MEMORY.md", edited)) == edited.encode()
+    without = MIXED.replace("## Tea\r\n\r\nLikes tea.\n\n", "")
+    assert renewed("MEMORY.md", MIXED.encode(), split("MEMORY.md", without)) == without.encode()
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["## A", "## B", "text", "more"]), st.sampled_from(["\n", "\r\n"])), min_size=1),
+    st.sampled_from(["", "open"]),
+)
+def test_a_section_that_is_added_changes_no_byte_before_it(lines: list[tuple[str, str]], rest: str) -> None:
+    note = "".join(f"{line}{end}" for line, end in lines) + rest
+    sections = split("MEMORY.md", note)
+    made = renewed("MEMORY.md", note.encode(), [*sections, Section(len(lines) + 2, "## New\nNever here before.")])
+    assert made is not None
+    grown = made.decode()
+    assert grown.removeprefix(note).lstrip("\r\n").startswith("## New") and grown.endswith("\n") is note.endswith("\n")
+
+
 @given(st.lists(st.sampled_from(["", "## A", "## B", "text", "### C", "  ", "# D"])))
 def test_what_was_divided_comes_together_again_unless_it_began_with_spaces(lines: list[str]) -> None:
     note = "".join(f"{line}\n" for line in lines)

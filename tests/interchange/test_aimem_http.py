@@ -250,6 +250,19 @@ def test_063_several_agents_or_none_is_422_and_says_which_there_are(brain: Brain
     assert brain.fetch(agent=ids.new("2026-11-20T12:00:00.000Z")).status_code == 404
 
 
+def test_063_the_first_import_of_a_tenant_without_agents_makes_its_agent(brain: BrainServer) -> None:
+    made = brain.taken(sample())
+    assert [agent["id"] for agent in brain.client.get("/agents").json()["agents"]] == [made["agent"]]
+    assert contents(brain.exported()) == contents(sample())
+    assert brain.taken(sample())["agent"] == made["agent"]
+
+
+def test_063_a_first_import_that_is_refused_makes_no_agent(brain: BrainServer) -> None:
+    assert brain.send(b"{}").status_code == 422
+    assert brain.client.get("/agents").json()["agents"] == []
+    assert brain.send(sample(), agent="ada").status_code == 404
+
+
 def test_063_a_tenant_sees_its_own_agents_only(brain: BrainServer) -> None:
     agent = brain.agent()
     brain.taken(sample())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import io
 import sys
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_keys import age, age_header
+from lifeboat_keys import age, age_header, age_scrypt
 from lifeboat_keys.errors import (
     AgeError,
     AgeMissing,
@@ -197,6 +198,42 @@ def test_a_header_that_asks_for_years_of_work_is_refused(with_passphrase: bytes)
     hard = with_passphrase.replace(b" ".join((kind, salt, work)), b" ".join((kind, salt, b"40")))
     with pytest.raises(ExcessiveWork):
         opened(hard, passphrase=PASSPHRASE)
+
+
+def test_the_limit_of_work_does_not_depend_on_how_fast_the_machine_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library allows what its machine does in some seconds: so much that it refuses is opened here."""
+    sealed = encrypt_with_little_work(b"words", PASSPHRASE, work=16)
+    assert opened(sealed, passphrase=PASSPHRASE) == b"words"
+    monkeypatch.setattr(age_scrypt, "MOST_WORK", 15)
+    with pytest.raises(ExcessiveWork, match=r"2\^16 rounds .* 2\^15"):
+        opened(sealed, passphrase=PASSPHRASE)
+
+
+def test_the_library_never_sees_the_work_that_a_file_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+    light = age_scrypt.lightened
+
+    def watched(sealed: bytes, passphrase: str) -> bytes:
+        seen.append(light(sealed, passphrase))
+        return seen[-1]
+
+    monkeypatch.setattr(age_scrypt, "lightened", watched)
+    opened(encrypt_with_little_work(b"words", PASSPHRASE, work=14), passphrase=PASSPHRASE)
+    assert seen[0].splitlines()[1].endswith(b" 1")
+
+
+def test_a_changed_header_under_a_passphrase_is_noticed(with_passphrase: bytes) -> None:
+    end = with_passphrase.index(b"\n--- ") + 5
+    other = b"B" if with_passphrase[end : end + 1] != b"B" else b"C"
+    with pytest.raises(EncryptedChanged, match="header"):
+        opened(with_passphrase[:end] + other + with_passphrase[end + 1 :], passphrase=PASSPHRASE)
+
+
+def test_a_file_in_armor_opens_with_its_passphrase(with_passphrase: bytes) -> None:
+    text = base64.encodebytes(with_passphrase).replace(b"\n", b"")
+    lines = b"".join(text[start : start + 64] + b"\n" for start in range(0, len(text), 64))
+    armored = b"-----BEGIN AGE ENCRYPTED FILE-----\n" + lines + b"-----END AGE ENCRYPTED FILE-----\n"
+    assert opened(armored, passphrase=PASSPHRASE) == b"words"
 
 
 def test_a_short_passphrase_is_not_written_with() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_daemon import config
 from lifeboat_daemon.demo.tree import read_tree
+from support.daemon.cli_client import run
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.invariants import always
 from support.daemon.serving import Daemon, serving
@@ -75,6 +76,24 @@ def test_a_full_disk_is_said_and_once_there_is_room_all_is_captured_again(ada: H
     assert said > len(LEFT) / 4
     always(ada.context, ada.agent, ada.trees)
     print(f"{said} of {len(LEFT)} brims were said, sequence {ada.head}")
+
+
+def test_history_is_read_and_restored_to_another_disk_while_the_disk_is_full(
+    ada: Harbour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HOME", "LIFEBOAT_HOME"):
+        monkeypatch.setenv(name, ada.context.environment[name])
+    fill(ada, 0)
+    a_day(ada, 1)
+    assert run("timeline", ada.agent.name)["entries"][0]["sequence"] == 0
+    assert run("log")["entries"]
+    run("verify", ada.agent.name)
+    run("restore", ada.agent.name, "--to", tmp_path / "back", "--with-credentials", "--no-reindex")
+    assert (tmp_path / "back" / "MEMORY.md").is_file()
+    failed = run("sync", expect=1)["agents"][0]
+    assert (failed["state"], failed["sequence"]) == ("error", 0)
+    run("status", "--check", expect=1)
+    assert any("is full" in problem for problem in run("status")["problems"])
 
 
 def captured(daemon: Daemon, before: int) -> bool:

@@ -90,13 +90,13 @@ async def test_every_choice_stands_in_the_command() -> None:
     async with run(made) as pilot:
         screen(pilot).query_one("#what", RadioSet).focus()
         await press(pilot, "down", "enter")
-        for name in ("passage", "only", "derived", "workspace"):
+        for name in ("memory", "only", "derived", "workspace"):
             screen(pilot).query_one(f"#{name}").focus()
             await press(pilot, "space")
         screen(pilot).query_one("#reason", RadioSet).focus()
         await press(pilot, "down", "enter")
         await preview(pilot)
-        options = ("--pattern-stdin", "--passage", "--only", "--derived", "--workspace")
+        options = ("--pattern-stdin", "--memory", "--only", "--derived", "--workspace")
         assert asked(made, *LOOK)[0][0] == (*LOOK, *options, "--reason", "security_incident")
 
 
@@ -105,7 +105,7 @@ async def test_memories_that_were_handed_over_are_looked_for_by_id() -> None:
     async with run(made) as pilot:
         pilot.app.push_screen(Purge(ADA, records=("r1", "r2")))
         await settled(pilot)
-        assert not screen(pilot).query_one("#passage").display or screen(pilot).query_one("#passage").has_class("gone")
+        assert not screen(pilot).query_one("#memory").display or screen(pilot).query_one("#memory").has_class("gone")
         await press(pilot, "enter")
         assert asked(made, *LOOK) == [((*LOOK, "--record", "r1", "--record", "r2"), "")]
 

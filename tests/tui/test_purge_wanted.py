@@ -12,10 +12,10 @@ from lifeboat_tui.screens.purge_wanted import Wanted, What, phrase, words
     ("wanted", "said"),
     [
         (Wanted(), "purge ada --dry-run --text-stdin"),
-        (Wanted(What.PATTERN, passage=True), "purge ada --dry-run --pattern-stdin --passage"),
+        (Wanted(What.PATTERN, memory=True), "purge ada --dry-run --pattern-stdin --memory"),
         (Wanted(What.RECORDS, ("1", "2"), only=True), "purge ada --dry-run --record 1 --record 2 --only"),
-        (Wanted(What.RECORDS, ("1",), passage=True), "purge ada --dry-run --record 1"),
-        (Wanted(What.ALL, passage=True, workspace=True), "purge ada --dry-run --all"),
+        (Wanted(What.RECORDS, ("1",), memory=True), "purge ada --dry-run --record 1"),
+        (Wanted(What.ALL, memory=True, workspace=True), "purge ada --dry-run --all"),
         (Wanted(derived=True, workspace=True), "purge ada --dry-run --text-stdin --derived --workspace"),
         (Wanted(reason="security_incident"), "purge ada --dry-run --text-stdin --reason security_incident"),
     ],

@@ -52,7 +52,7 @@ def conversation(ident: str, pairs: Pairs) -> Made:
     """`@CONVERSATION:id`."""
     start = moment(scalar(pairs, "timestamp_start") or scalar(pairs, "timestamp"))
     end = moment(scalar(pairs, "timestamp_end"))
-    topic, people = scalar(pairs, "topic"), items(pairs, "participants")
+    topic, people = topic_of(pairs), items(pairs, "participants")
     fields: JsonObject = {
         "tags": [f"topic:{topic}"] if topic else None,
         "entities": [_participant(name) for name in people] or None,
@@ -68,6 +68,14 @@ def conversation(ident: str, pairs: Pairs) -> Made:
     return Made(mapping.CONVERSATION, text, fields, own, start or end, end or start)
 
 
+def topic_of(pairs: Pairs) -> str:
+    """What a conversation is about; writers before 3.1 call it by other names. "" where none is given."""
+    return next((found for name in _TOPICS if (found := scalar(pairs, name).strip())), "")
+
+
+_TOPICS = ("topic", "topics", "title", "subject", "user_topics", "main_topic", "theme")
+
+
 def _participant(name: str) -> JsonObject:
     kind = "other" if name.lower().startswith(("assistant", "ai_", "agent", "model")) else "person"
     return {"name": name, "type": kind, "role": "participant"}
@@ -77,7 +85,7 @@ def _line(ident: str, pairs: Pairs) -> str:
     """A conversation without text of its own in one line."""
     said = [scalar(pairs, "messages") and f"{scalar(pairs, 'messages')} messages", scalar(pairs, "platform")]
     about = ", ".join(part for part in said if part)
-    topic = scalar(pairs, "topic") or "no topic"
+    topic = topic_of(pairs) or "no topic"
     span = "-".join(filter(None, (scalar(pairs, "timestamp_start"), scalar(pairs, "timestamp_end"))))
     named = f"Conversation {ident}" if ident else "Conversation"
     return f"{named}: {topic}" + (f" ({about})" if about else "") + (f", {span}" if span else "")

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from lifeboat_adapters.aicf import mapping, memories
 from lifeboat_adapters.aicf.memories import Made
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_adapters.aicf.stated_times import clock_of, stated_time
 from lifeboat_adapters.interchange.contract import JsonObject
 
 ROWS = (Kind.ROW, Kind.CELLS, Kind.TEXT)
@@ -30,6 +31,7 @@ EXTENSION = "ALF_"
 _BETWEEN = frozenset(("AICF_VERSION", "SCHEMA", "LINKS", "LINK", "EMBEDDING"))
 _FREE = frozenset(("NOTES", "CONTEXT", "CONTENT", "DETAILS", "FLOW"))
 NOTHING = (Kind.BLANK, Kind.COMMENT, Kind.FENCE, Kind.HEADER, Kind.END, Kind.GLUE)
+_MESSAGE = "MESSAGE"
 _NUMBER = re.compile(r"[ \t]*[0-9]+\|")
 _ESCAPED_SIGN = re.compile(r"\\(?=\\*@)")
 
@@ -254,7 +256,10 @@ def _verbatim(document: Document, section: Section) -> Piece:
     """A section that nobody knows, or of free text: its lines as they stand."""
     text = body_of(document.text, section.items)
     kind = mapping.TEXT if section.name in _FREE or not section.name else mapping.UNKNOWN
-    made = Made(kind, text, {}, {"name": section.name} if section.name else {}) if text.strip() else None
+    own: JsonObject = {"name": section.name} if section.name else {}
+    if section.name == _MESSAGE and section.ident:
+        own["role"] = section.ident.strip().lower()
+    made = Made(kind, text, {}, own) if text.strip() else None
     return _piece(section, section.items, made, section.ident or print_of(document.text, section.items))
 
 
@@ -309,9 +314,14 @@ def _place(pieces: Sequence[Piece]) -> None:
     sessions = [piece for piece in pieces if piece.made is not None and piece.made.kind == mapping.SESSION]
     only = sessions[0] if len(sessions) == 1 else None
     session, conversation = only, None
+    clock: str | None = None
     for piece in pieces:
+        clock = clock_of(piece.section) or clock
         if piece.made is None:
             continue
+        if piece.made.event is None:
+            stated = stated_time(piece.section) if _is_whole(piece) else None
+            piece.made = piece.made._replace(event=stated or clock)
         if piece.made.kind == mapping.SESSION:
             session = only or piece
         elif piece.made.kind == mapping.CONVERSATION:
@@ -325,6 +335,11 @@ def _place(pieces: Sequence[Piece]) -> None:
         ordinals[piece.section.name] += 1
         piece.handle = f"{piece.section.name}:{piece.key}" + (f"#{seen[name]}" if seen[name] > 1 else "")
         piece.heading = _heading(piece, ordinals[piece.section.name], seen[name])
+
+
+def _is_whole(piece: Piece) -> bool:
+    """Whether a piece is all of its section, so that the section's fields are its own."""
+    return len(piece.items) == len(piece.section.items)
 
 
 _OF_NO_CONVERSATION = (

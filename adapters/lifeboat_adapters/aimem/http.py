@@ -74,6 +74,7 @@ class Brain(Protocol):
     def sign(self, structure: bytes) -> bytes: ...
     def agent(self, wanted: str) -> str | None: ...
     def agent_names(self) -> list[str]: ...
+    def unregistered_agent(self) -> str: ...
     def state(self, agent_id: str) -> AbstractContextManager[tuple[State, Callable[[], None]]]: ...
     def add(self, agent_id: str, size: int, plan: Callable[[State], Additions]) -> int | None: ...
     def note(self, **details: Any) -> None: ...
@@ -285,7 +286,7 @@ def take_in(brain: Brain) -> Reply:
     with _told(brain):
         asked: ImportQuery = brain.query
         is_stream = _media_type(brain) == STREAM_MEDIA_TYPE
-        agent_id = _agent(brain, asked.agent)
+        agent_id = _agent_to_fill(brain, asked.agent)
         with SealedFile() as file:
             for piece in brain.body:
                 file.write(piece)
@@ -413,6 +414,16 @@ def public_key(brain: Brain) -> Reply:
 
 
 # Together -------------------------------------------------------------------------------------------------------------
+
+
+def _agent_to_fill(brain: Brain, wanted: str) -> str:
+    """Return whose memory an import is for: a new agent's where the tenant has none and the caller names none.
+
+    It is registered with the first state, once the bundle has been checked.
+    """
+    if not wanted and not brain.agent_names():
+        return brain.unregistered_agent()
+    return _agent(brain, wanted)
 
 
 def _agent(brain: Brain, wanted: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from lifeboat_adapters.aimem import checksum, chunks, mapping, urn
 from lifeboat_alf import codec, layout
+from lifeboat_alf.documents import unwrapped
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -53,4 +54,4 @@ def _document(state: State) -> JsonObject:
         found = codec.decode(state.body(layout.IDENTITY))
     except (KeyError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return unwrapped(layout.IDENTITY, found) if isinstance(found, dict) else {}

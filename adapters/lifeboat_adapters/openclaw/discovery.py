@@ -14,6 +14,7 @@ from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.openclaw import config, host, includes, paths, placement
 from lifeboat_adapters.openclaw.credentials import sharing
 from lifeboat_adapters.persona import reading
+from lifeboat_adapters.persona.notes_folder import has_notes
 from lifeboat_adapters.small_files import read_small
 
 _CERTAIN = (paths.SOUL, paths.IDENTITY)
@@ -35,8 +36,8 @@ def _names(state: host.StateFolder, workspace: Path) -> bool:
 
 
 def _looks_like_one(workspace: Path) -> bool:
-    """SOUL.md or IDENTITY.md, or two of the other well-known names."""
-    if any((workspace / name).is_file() for name in _CERTAIN):
+    """SOUL.md or IDENTITY.md, a note in `memory/`, or two of the other well-known names."""
+    if any((workspace / name).is_file() for name in _CERTAIN) or has_notes(workspace):
         return True
     return sum((workspace / name).exists() for name in _LIKELY) >= 2
 

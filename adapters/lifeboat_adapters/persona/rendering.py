@@ -9,6 +9,7 @@ from lifeboat_adapters.contract import Files
 from lifeboat_adapters.persona import shapes, synthesis
 from lifeboat_adapters.persona.identity import AGENTS, PROSE, Persona
 from lifeboat_alf import codec, layout
+from lifeboat_alf.documents import unwrapped
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -20,8 +21,7 @@ def document(state: State, path: str) -> JsonObject:
     """A document of the state, {} when it has none."""
     if state.entry(path) is None:
         return {}
-    found: JsonObject = codec.decode(state.body(path))
-    return found
+    return unwrapped(path, codec.decode(state.body(path)))
 
 
 def primary_human(state: State) -> JsonObject:

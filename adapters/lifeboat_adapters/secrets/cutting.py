@@ -7,6 +7,7 @@ searches, so that a placeholder which somebody wrote into a file stays the text 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -61,6 +62,14 @@ def span_of_known(known: Known, credential_id: str) -> Span:
     return Span(known.start, known.end, credential_id)
 
 
+def span_of_gap(data: bytes, gap: JsonObject) -> Span:
+    """The span of a placeholder that stands in a file instead of its credential, as `gaps_in` found it."""
+    start, credential_id = gap[OFFSET], gap[CREDENTIAL]
+    end = _end_of_mark(data, start, credential_id)
+    quote = b"" if end - start == len(placeholder(credential_id)) else data[start : start + 1]
+    return Span(start, end, credential_id, quote)
+
+
 def joined(first: Iterable[Span], others: Iterable[Span]) -> list[Span]:
     """All spans, sorted, not overlapping: where two meet, `first` keeps its bytes and the other what is left."""
     taken = sorted(first)
@@ -102,6 +111,18 @@ def cut(data: bytes, spans: Sequence[Span]) -> Cut:
     return Cut(b"".join([*pieces, data[at:]]), cuts, literals)
 
 
+def with_literals(parts: Cut, gaps: Iterable[JsonObject]) -> Cut:
+    """The same cuts, those of `gaps` with the spelling that each one stands for."""
+    spelled: dict[str, list[int]] = {}
+    for gap in gaps:
+        spelled.setdefault(gap[CREDENTIAL], []).append(gap[LITERAL])
+    cuts = [
+        {**item, LITERAL: spelled[item[CREDENTIAL]].pop(0)} if spelled.get(item[CREDENTIAL]) else item
+        for item in parts.cuts
+    ]
+    return parts._replace(cuts=cuts)
+
+
 def without(parts: Cut, edits: Sequence[Edit]) -> tuple[bytes, Cut]:
     """A cut file without what edits take of it, secrets too; and what it is when the others are filled in."""
     kept = [
@@ -138,6 +159,24 @@ def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int
         pieces += [data[at:start], literal_of(credential_id, nth)]
         at = end
     return b"".join([*pieces, data[at:]])
+
+
+def gaps_in(data: bytes, former: bytes, cuts: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return where placeholders of the cut file `former` stand in `data`, another version of it: cuts with their
+    `literal`, sorted by offset. Only placeholders that `cuts` lists are looked for, each as often as it is listed."""
+    found: list[JsonObject] = []
+    seen: Counter[str] = Counter()
+    behind: dict[str, int] = {}
+    for item in cuts:
+        credential_id = item[CREDENTIAL]
+        nth = int(item.get(LITERAL, seen[credential_id]))
+        seen[credential_id] = nth + 1
+        mark = former[item[OFFSET] : _end_of_mark(former, item[OFFSET], credential_id)]
+        start = data.find(mark, behind.get(credential_id, 0))
+        if start >= 0:
+            behind[credential_id] = start + len(mark)
+            found.append({OFFSET: start, CREDENTIAL: credential_id, LITERAL: nth})
+    return sorted(found, key=lambda each: int(each[OFFSET]))
 
 
 def _listed(item: JsonObject, at: int) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
 from lifeboat_adapters.persona import reading
+from lifeboat_adapters.persona.notes_folder import has_notes
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.config import ConfiguredAgent, JsonObject
@@ -146,7 +147,7 @@ def _holds(home: Home, workspace: Path) -> bool:
 
 
 def _has_persona(workspace: Path) -> bool:
-    if any(os.path.isfile(workspace / name) for name in (paths.SOUL, paths.IDENTITY)):
+    if any(os.path.isfile(workspace / name) for name in (paths.SOUL, paths.IDENTITY)) or has_notes(workspace):
         return True
     return sum(os.path.exists(workspace / name) for name in (*_PERSONA, paths.BOOTSTRAP, "memory")) >= 2
 

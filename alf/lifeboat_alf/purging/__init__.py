@@ -2,6 +2,7 @@
 every version of a history read afterwards.
 
     wanted     what is searched for, and where it stands in bytes, however a file spells it
+    widening   from a match to its line
     masking    a match as people may see it
     items      what a plan is made over, and the plan
     spans      places in bytes
@@ -16,6 +17,8 @@ every version of a history read afterwards.
     cuts       files: cut so that they still read
     vectors    vectors of purged records
     hits       places, as people may see them
+    losses     what goes beside the matches
+    opaque     content that is not looked into
     states     the items of one state
     planning   all of it together, and its own check
 """
@@ -23,6 +26,7 @@ every version of a history read afterwards.
 from __future__ import annotations
 
 from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
+from lifeboat_alf.purging.losses import beside_matches
 from lifeboat_alf.purging.masking import masked
 from lifeboat_alf.purging.patterns import compiled
 from lifeboat_alf.purging.planning import Pieces, by_text, plan_cuts
@@ -37,6 +41,7 @@ __all__ = [
     "Pieces",
     "Span",
     "Wanted",
+    "beside_matches",
     "by_text",
     "compiled",
     "items_of",

@@ -22,6 +22,7 @@ from lifeboat_alf.purging.needles import Needles
 from lifeboat_alf.purging.shields import in_memory
 from lifeboat_alf.purging.spans import Span, joined
 from lifeboat_alf.purging.views import View, is_binary, views
+from lifeboat_alf.purging.widening import lines_of
 
 __all__ = ["Search", "Span", "Wanted"]
 
@@ -34,11 +35,12 @@ _HIDING = (b"\\u", b"\\/", b"\\\\", b"\\|")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Texts and patterns. Raises PurgeError for a text of nothing but white space, and for a pattern that may take for
-    ever or finds the empty text."""
+    """Texts and patterns; with `whole_lines`, the lines in which they stand. Raises PurgeError for a text of nothing
+    but white space, and for a pattern that may take for ever or finds the empty text."""
 
     texts: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()
+    whole_lines: bool = False
 
     def __post_init__(self) -> None:
         if any(not text.strip() for text in self.texts):
@@ -55,7 +57,8 @@ class Wanted:
         if path.startswith(layout.EMBEDDINGS):
             return []
         found = list(self._found(body))
-        return in_memory(path, body, joined(found)) if found else found
+        matches = in_memory(path, body, joined(found)) if found else found
+        return lines_of(path, body, matches) if self.whole_lines and not is_binary(body) else matches
 
     def stands_in(self, text: str) -> bool:
         """Whether a match stands in a name."""

@@ -12,7 +12,7 @@ from typing import BinaryIO, Self
 
 from lifeboat_alf import bundle_redactions, codec, layout, merkle, metas
 from lifeboat_alf.container import ArchiveReader, Limits
-from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, read_object
+from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, is_wrapped, read_object, unwrapped
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
 from lifeboat_alf.leaves import Rows
 from lifeboat_alf.manifest import check_entries, check_head, check_head_fits, check_manifest, derive_head
@@ -91,9 +91,16 @@ class SnapshotReader:
         self._lines = Lines(self._archive, partitions, self._salts, self.warnings, self._purged)
         self._check_presence()
         self._put_back_metas()
+        self._respelled: dict[str, bytes] = {}
         for path in _STRICT:
             if path in self._content and not self._has_nothing(path):
-                self._optional(self._content[path])
+                self._read_layer(path, self._required(self._content[path]))
+
+    def _read_layer(self, path: str, document: JsonObject) -> None:
+        """Take the outer object off a document of another writer. A signed one stays as its digest covers it."""
+        if not self.sequence.digest and is_wrapped(path, document):
+            self._respelled[path] = codec.encode_pretty(unwrapped(path, document))
+            self.warnings.append(f"{self._content[path]}: is written with an outer object, as in the text of ALF")
 
     def _required(self, name: str) -> JsonObject:
         data = self._archive.read(name, DOCUMENT_LIMIT)
@@ -263,6 +270,8 @@ class SnapshotReader:
 
     def open(self, path: str) -> BinaryIO:
         """The bytes of an entry as a stream; raises as `body` does."""
+        if path in self._respelled:
+            return io.BytesIO(self._respelled[path])
         if path in self._content:
             return self._archive.open(self._content[path])
         part = self._parts[path]

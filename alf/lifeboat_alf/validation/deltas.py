@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import BinaryIO
 
 from lifeboat_alf import codec, layout, types
-from lifeboat_alf.container import ArchiveReader
+from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.documents import read_object
 from lifeboat_alf.errors import AlfError, ArchiveError
@@ -17,7 +17,9 @@ from lifeboat_alf.validation.shapes import Place
 from lifeboat_alf.validation.snapshots import check_entry_map, check_head, measure
 
 
-def check(archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found: Validation) -> None:
+def check(
+    archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found: Validation, limits: Limits | None
+) -> None:
     """Check a delta that has been opened. `source` is the same file, for the reader of deltas."""
     if not check_head(found, manifest, types.DeltaManifest):
         return
@@ -26,17 +28,17 @@ def check(archive: ArchiveReader, source: BinaryIO, manifest: JsonObject, found:
     if found.error_count:
         return
     try:
-        with DeltaReader(source) as delta:
+        with DeltaReader(source, limits) as delta:
             _check_content(delta, found)
     except AlfError as error:
         found.failure(error)
 
 
 def _check_content(delta: DeltaReader, found: Validation) -> None:
-    checks = RecordChecks(found, delta.agent_id)
+    checks = RecordChecks(found, delta.agent_id, ours=not delta.foreign)
     checks.take_purged(delta.purged)
     entry = str(delta.memory.get("file"))
-    for line in delta.records():
+    for line in delta.records(skip_unknown=delta.foreign):
         checks.add(codec.decode_object(line.line, entry=entry, line=line.number), Place(entry, line.number))
     _check_places(delta, found)
     for name, (path, _) in layers.KINDS.items():
@@ -46,12 +48,16 @@ def _check_content(delta: DeltaReader, found: Validation) -> None:
 
 def _check_layer(delta: DeltaReader, found: Validation, name: str, path: str) -> None:
     try:
-        document = read_object(delta.read(path), entry=path)
+        document = read_object(delta.read_as_written(path), entry=path)
     except ArchiveError as error:
         found.failure(error)
         return
+    document = layers.without_outer_object(found, path, document, path)
     stated = delta.changes.get(name, {}).get("new_version")
-    if layers.check(found, name, document, path) and stated not in (None, document.get("version")):
+    if not layers.check(found, name, document, path):
+        return
+    layers.check_owners(found, name, document, delta.agent_id, path)
+    if stated not in (None, document.get("version")):
         found.error("wrong_fact", f"new_version is {stated}, the identity says {document['version']}", layout.MANIFEST)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import layout, types
+from lifeboat_alf.documents import credentials_in_clear, is_wrapped, unwrapped
 from lifeboat_alf.validation import shapes
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.shapes import Place
@@ -22,6 +23,13 @@ KINDS: dict[str, tuple[str, type[msgspec.Struct]]] = {
 """{layer: (its usual path, the type of its document)}."""
 
 
+def without_outer_object(found: Validation, path: str, document: JsonObject, entry: str) -> JsonObject:
+    """Return the document in the shape of the schemas; an outer object, as in the text of ALF §3.2.2, is warned of."""
+    if is_wrapped(path, document):
+        found.warn("wrapped", "is written with an outer object, as in the text of ALF and not in its schemas", entry)
+    return unwrapped(path, document)
+
+
 def check(found: Validation, name: str, document: JsonObject, entry: str) -> bool:
     """The shape of one layer, and ids that stand twice in it."""
     if not shapes.check(found, document, KINDS[name][1], Place(entry)):
@@ -29,7 +37,34 @@ def check(found: Validation, name: str, document: JsonObject, entry: str) -> boo
     listed = [item["id"] for item in document.get(name, [])] if name != "identity" else []
     for twice in sorted({item for item in listed if listed.count(item) > 1}):
         found.error("duplicate_id", f"the id {twice} stands twice", entry)
+    if name == "credentials":
+        check_payloads(found, document, entry)
     return True
+
+
+def check_owners(found: Validation, name: str, document: JsonObject, agent_id: str, entry: str) -> None:
+    """Warn of what belongs to another agent, and of a profile of another principal (ALF §3.2, §3.3)."""
+    parts: list[tuple[str, JsonObject]] = []
+    if name == "identity":
+        parts = [("the identity", document)]
+    elif name == "credentials":
+        parts = [(f"the credential {item['id']}", item) for item in document["credentials"]]
+    elif name == "principals":
+        parts = [(f"the profile {item['profile']['id']}", item["profile"]) for item in document["principals"]]
+        for item in document["principals"]:
+            owner = item["profile"]["principal_id"]
+            if owner.lower() != item["id"].lower():
+                message = f"the profile {item['profile']['id']} is of the principal {owner}, not of {item['id']}"
+                found.warn("other_principal", message, entry)
+    for what, part in parts:
+        if part["agent_id"].lower() != agent_id.lower():
+            found.warn("other_agent", f"{what} belongs to the agent {part['agent_id']}", entry)
+
+
+def check_payloads(found: Validation, document: JsonObject, entry: str) -> None:
+    """Report credentials whose payload stands there in clear (ALF §3.4.1)."""
+    for credential_id in credentials_in_clear(document):
+        found.error("credential_in_clear", f"the credential {credential_id} is not encrypted", entry)
 
 
 def check_capabilities(found: Validation, identity: JsonObject, credentials: JsonObject, entry: str) -> None:

@@ -34,6 +34,8 @@ class RecordChecks:
 
     def add(self, record: JsonObject, place: Place, partition: Partition | None = None) -> None:
         """Check one record; `partition` is the one it stands in, None in a delta."""
+        if not self.ours:
+            record = self._with_confidence(record, place)
         if not shapes.check(self.found, record, types.MemoryRecord, place):
             self._remember(record.get("id"), place)
             return
@@ -46,6 +48,14 @@ class RecordChecks:
         self._follow(record, place)
         if partition is not None:
             self._check_day(record, partition, place)
+
+    def _with_confidence(self, record: JsonObject, place: Place) -> JsonObject:
+        """Warn of a confidence beyond 0..1, which the reference client takes from notes as it stands there."""
+        confidence = record.get("confidence")
+        if type(confidence) not in (int, float) or 0 <= float(confidence or 0) <= 1:
+            return record
+        self.found.warn("confidence_range", f"the confidence {confidence} lies outside 0..1", *place)
+        return {name: value for name, value in record.items() if name != "confidence"}
 
     def take_purged(self, purged: BundleRedactions) -> None:
         """What the file says of purges."""

@@ -1,4 +1,4 @@
-"""Shape, enums and ids of single documents."""
+"""Shape, enums and formatted texts of single documents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from lifeboat_alf import ids, records, types
 from lifeboat_alf.validation.findings import Validation
+from lifeboat_alf.validation.formatted_texts import formatted_texts, is_uri
 
 JsonObject = dict[str, Any]
 
@@ -31,9 +32,11 @@ def check(found: Validation, document: Any, kind: type[msgspec.Struct], place: P
         if value not in records.ENUMS[enum].values:
             reads = records.reads_as(enum, value)
             found.warn("unknown_enum", f"{enum} {value!r} is not known; it is kept and read as {reads!r}", *place)
-    for name, value in _IDS_IN.get(kind, _nothing)(document):
-        if not ids.is_uuid(value):
-            found.warn("not_a_uuid", f"{name} {value!r} is no UUID", *place)
+    for text in formatted_texts(document, kind):
+        if text.format == "uuid" and not ids.is_uuid(text.value):
+            found.warn("not_a_uuid", f"{text.name} {text.value!r} is no UUID", *place)
+        elif text.format == "uri" and not is_uri(text.value):
+            found.warn("not_a_uri", f"{text.name} {text.value!r} is no URI", *place)
     return True
 
 
@@ -55,15 +58,6 @@ def _record_enums(record: JsonObject) -> Pairs:
         yield "embedding_source", embedding["source"]
 
 
-def _record_ids(record: JsonObject) -> Pairs:
-    yield "id", record["id"]
-    yield "agent_id", record["agent_id"]
-    if "supersedes" in record:
-        yield "supersedes", record["supersedes"]
-    for link in record.get("related_records", []):
-        yield "related_records.id", link["id"]
-
-
 def _identity_enums(identity: JsonObject) -> Pairs:
     structured = identity.get("structured", {})
     capabilities = list(structured.get("capabilities", []))
@@ -83,35 +77,9 @@ def _credential_enums(document: JsonObject) -> Pairs:
     return (("credential_type", item["credential_type"]) for item in document["credentials"])
 
 
-def _own_ids(document: JsonObject) -> Pairs:
-    return ((name, document[name]) for name in ("id", "agent_id"))
-
-
-def _ids_of(name: str) -> Any:
-    def found(document: JsonObject) -> Pairs:
-        return ((f"{name}.id", item["id"]) for item in document[name])
-
-    return found
-
-
-def _principal_ids(document: JsonObject) -> Pairs:
-    for item in document["principals"]:
-        named = {"id": item["id"], "agent_id": item.get("agent_id"), "profile.id": item["profile"]["id"]}
-        yield from ((f"principals.{name}", value) for name, value in named.items() if value is not None)
-
-
 _ENUMS_IN: dict[type[msgspec.Struct], Any] = {
     types.MemoryRecord: _record_enums,
     types.Identity: _identity_enums,
     types.Principals: _principal_enums,
     types.Credentials: _credential_enums,
-}
-_IDS_IN: dict[type[msgspec.Struct], Any] = {
-    types.MemoryRecord: _record_ids,
-    types.Identity: _own_ids,
-    types.Principals: _principal_ids,
-    types.Credentials: _ids_of("credentials"),
-    types.Attachments: _ids_of("attachments"),
-    types.Manifest: lambda document: iter([("agent.id", document["agent"]["id"])]),
-    types.DeltaManifest: lambda document: iter([("agent.id", document["agent"]["id"])]),
 }

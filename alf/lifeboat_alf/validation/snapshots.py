@@ -125,8 +125,11 @@ def _check_layers(run: _Check) -> None:
         document = _document(run, entry)
         if _is_emptied(run, document, entry):
             continue
+        if document is not None:
+            document = layers.without_outer_object(run.found, path, document, entry)
         if document is not None and layers.check(run.found, name, document, entry):
             run.documents[name] = document
+            layers.check_owners(run.found, name, document, run.records.agent_id, entry)
             _check_layer_facts(run, name, document)
         elif name in run.layers and document is None and run.layers[name].get("count") != 0:
             run.found.error("missing_entry", f"the manifest lists it as {name}", entry)
@@ -185,7 +188,11 @@ def _check_history(run: _Check) -> None:
 def _check_memory(run: _Check) -> None:
     memory = run.layers.get("memory", {})
     listed = memory.get("partitions", [])
-    _check_ranges(run, partitions.from_head({"partitions": listed}))
+    ordered = partitions.from_head({"partitions": listed})
+    if [item["file"] for item in listed] != [partition.file for partition in ordered]:
+        message = "the partitions are not listed in the order of their days"
+        run.found.report(run.records.ours, "order", message, layout.MANIFEST)
+    _check_ranges(run, ordered)
     counts = [_check_partition(run, item) for item in listed]
     run.fact("layers.memory.record_count", memory.get("record_count"), sum(counts))
     has_vectors = run.records.has_embeddings or any(name.startswith(layout.EMBEDDINGS) for name in run.digests)

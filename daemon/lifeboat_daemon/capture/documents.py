@@ -11,6 +11,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext
 from lifeboat_alf import codec, layout
+from lifeboat_alf.documents import unwrapped
 from lifeboat_daemon.capture.overlay import Overlay
 
 JsonObject = dict[str, Any]
@@ -58,7 +59,7 @@ class Documents:
         """A document as it is going to be; None also for one of which a purge left nothing."""
         data = self._overlay.read(path)
         document: JsonObject | None = codec.decode(data) if data else None
-        return document or None
+        return unwrapped(path, document) if document else None
 
     def identity_version(self) -> int | None:
         """The version that new memories are made under."""

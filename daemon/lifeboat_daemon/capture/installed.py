@@ -67,13 +67,17 @@ def _find(session: Session, adapter: Adapter) -> Installed | None:
 
 def _unrecognised(session: Session, error: NotAWorkspace) -> Installed | None:
     """A folder that has lost every sign of an agent: taken when nothing is held of it, or the user said that it may."""
-    known = _known(session)
     if session.head is None:
         raise error
-    if known is not None and (session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session)):
-        return Installed(known)
+    if session.vault.get(AS_IT_STANDS) is not None or _holds_nothing(session):
+        return Installed(_known(session) or _alone(session.agent))
     session.missing(f"{error.message}; {advice(session)}")
     return None
+
+
+def _alone(agent: Agent) -> Installation:
+    """A workspace without a runtime around it, as an import leaves it before its first capture."""
+    return Installation(agent.runtime, agent.workspace, agent.native_id, agent.name)
 
 
 def _holds_nothing(session: Session) -> bool:

@@ -213,6 +213,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     remember(session.vault, seen.installed, session.agent)
     _note_kept_out(session, work)
     work.rows.decide()
+    withheld.note_gaps(session.vault, work.cutter.gaps)
     if work.tree.withheld or work.rows.arrived:
         stored = work.stored.tables.keys() | work.stored.kept.arrived if work.stored is not None else set()
         files = {one.path for one in seen.scan.found.values()}

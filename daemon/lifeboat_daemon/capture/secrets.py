@@ -72,7 +72,8 @@ class Sealable(NamedTuple):
 
 
 class Cutter:
-    """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one."""
+    """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one. `gaps` are
+    the paths of files that a restore wrote with placeholders, and those that still have some afterwards."""
 
     def __init__(
         self,
@@ -84,6 +85,7 @@ class Cutter:
         memory: Any,
         now: str,
         keep_out: KeepOut | None = None,
+        gaps: frozenset[str] = frozenset(),
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -103,6 +105,7 @@ class Cutter:
         self._before = codec.canonical(self.memory())
         self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
+        self.gaps: set[str] = set(gaps)
 
     def memory(self) -> JsonObject:
         """What the next capture has to know."""
@@ -122,6 +125,9 @@ class Cutter:
         found = self._adapter.secrets(path, data)
         if found is not None and len(found) > MOST_SECRETS:
             raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
+        if found and path in self.gaps:
+            marks = [cutting.placeholder(gap[cutting.CREDENTIAL]).decode() for gap in self._gaps_in(path, data)]
+            found = [secret for secret in found if not any(mark in secret.value for mark in marks)]
         return self._adapter.opened(self._installation, found) if found else found
 
     def learn(self, secrets: list[Secret]) -> bool:
@@ -174,7 +180,12 @@ class Cutter:
     def _cut_found(
         self, path: str, data: bytes, own: list[Sealable], known: list[Known]
     ) -> tuple[bytes, list[JsonObject]]:
-        if not own and not known:
+        gaps = self._gaps_in(path, data)
+        if gaps and data == self._overlay.old_body(path):
+            return data, (self._overlay.meta(path) or {})[metas.CUTS]
+        if not gaps:
+            self.gaps.discard(path)
+        if not own and not known and not gaps:
             self.release(path)
             return data, []
         if known and self._stood_in_clear(path):
@@ -183,10 +194,11 @@ class Cutter:
         sealed_in = {secret.value: value for secret, value in own}
         for found in known:
             kinds.setdefault(sealed_in.setdefault(found.value, found.value), self._kind_of_known(found.value))
-        chosen = self._choose(path, kinds)
-        first = [cutting.span_of_secret(data, secret, chosen[value]) for secret, value in own]
+        chosen = self._choose(path, kinds, {gap[cutting.CREDENTIAL] for gap in gaps})
+        first = [cutting.span_of_gap(data, gap) for gap in gaps]
+        first += [cutting.span_of_secret(data, secret, chosen[value]) for secret, value in own]
         others = [cutting.span_of_known(found, chosen[sealed_in[found.value]]) for found in known]
-        parts = cutting.cut(data, cutting.joined(first, _apart(others)))
+        parts = cutting.with_literals(cutting.cut(data, cutting.joined(first, _apart(others))), gaps)
         data, parts = self._without_purged(path, data, parts)
         spelled = spellings(data, parts)
         for value, credential_id in chosen.items():
@@ -194,6 +206,12 @@ class Cutter:
                 self._seal(credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
+
+    def _gaps_in(self, path: str, data: bytes) -> list[JsonObject]:
+        """Where placeholders of the newest version stand in a file that a restore wrote with them."""
+        old = self._overlay.old(path) if path in self.gaps else None
+        former = None if old is None else self._overlay.old_body(path)
+        return [] if old is None or former is None else cutting.gaps_in(data, former, old.meta.get(metas.CUTS, ()))
 
     def _without_purged(self, path: str, data: bytes, parts: Cut) -> tuple[bytes, Cut]:
         """What was purged was known by its line as it was kept, without the secrets in it."""
@@ -208,6 +226,7 @@ class Cutter:
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
         self._matters.pop(path, None)
+        self.gaps.discard(path)
         self._keep_only(path, set())
 
     def holds_what_matters(self, path: str, matters: bytes) -> bool:
@@ -241,15 +260,16 @@ class Cutter:
         if document["credentials"] or data is not None:
             self._overlay.put(layout.CREDENTIALS, {}, codec.encode(document))
 
-    def _choose(self, path: str, values: dict[str, Kind]) -> dict[str, str]:
-        """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one."""
+    def _choose(self, path: str, values: dict[str, Kind], missing: set[str]) -> dict[str, str]:
+        """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one.
+        Those that are `missing` keep theirs."""
         self._adopt(path)
         marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
         chosen = {value: known[marks[value]] for value in values if marks[value] in known}
         for value, kind in values.items():
             if value not in chosen:
-                chosen[value] = self._replaced(path, kind, set(chosen.values())) or ids.new(self._now)
+                chosen[value] = self._replaced(path, kind, missing.union(chosen.values())) or ids.new(self._now)
             self._credentials.setdefault(chosen[value], {"path": path, "payload": ""})["value"] = marks[value]
         return chosen
 

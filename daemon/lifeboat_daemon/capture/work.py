@@ -59,6 +59,7 @@ class Work:
             session.vault.get(SECRETS),
             session.now,
             session.keep_out,
+            withheld.gaps(session.vault),
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(

@@ -55,8 +55,10 @@ def validate(session: Session, file: Path, strict: bool, passphrase_stdin: bool)
 
     def text() -> None:
         is_ours = found.format_name == "alf"
-        for finding in (*found.errors, *found.warnings):
-            session.output.line(finding if is_ours else f"{finding} ({finding.code})")
+        for severity, findings in (("error", found.errors), ("warning", found.warnings)):
+            for finding in findings:
+                code = "" if is_ours else f" ({finding.code})"
+                session.output.line(f"{severity}: {finding}{code}")
         of = "" if is_ours else f" ({found.format_name})"
         session.output.line(f"{file}{of}: {'valid' if found.ok else 'not valid'}", style="bold")
 

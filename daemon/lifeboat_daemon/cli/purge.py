@@ -36,7 +36,8 @@ _LARGEST = 1 << 20
     epilog=examples(
         "lifeboat purge Juniper",
         "lifeboat purge Juniper --record ID --dry-run",
-        "lifeboat purge Juniper --text-stdin --passage --workspace --yes < text",
+        "lifeboat purge Juniper --text-stdin --workspace --yes < text",
+        "lifeboat purge Juniper --text-stdin --memory --dry-run < text",
         "lifeboat purge Juniper --all --reason gdpr_article_17",
     ),
 )
@@ -48,7 +49,9 @@ _LARGEST = 1 << 20
 @click.option("--text", metavar="T", help="The same; the shell's history keeps what is typed here.")
 @click.option("--pattern-stdin", is_flag=True, help="Whatever fits a regular expression, read from standard input.")
 @click.option("--all", "everything", is_flag=True, help="The whole agent: its history, its keys, every second copy.")
-@click.option("--passage", is_flag=True, help="Cut only the match; what stands around it stays.")
+@click.option("--passage", is_flag=True, help="Cut only the match; what stands around it stays (default).")
+@click.option("--line", is_flag=True, help="Cut the whole line in which it stands.")
+@click.option("--memory", is_flag=True, help="Destroy every memory that holds it, with all that it ever said.")
 @click.option("--only", is_flag=True, help="Not what a memory was before, nor what it became.")
 @click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
 @click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
@@ -60,9 +63,9 @@ _LARGEST = 1 << 20
 def purge(session: Session, /, agent: str, **flags: Any) -> int:
     """Destroy what an agent knows: in all history here, in second copies, undo folders and caches.
 
-    Without an option it asks for a text, which is not shown. Numbers, digests and signatures of all states stay as they
-    are, and every other memory and file still restores byte for byte. It cannot be undone. A key or password that
-    leaked has to be revoked where it was issued, first of all.
+    Without an option it asks for a text, which is not shown, and cuts that passage alone. Numbers, digests and
+    signatures of all states stay as they are, and every other memory and file still restores byte for byte. It cannot
+    be undone. A key or password that leaked has to be revoked where it was issued, first of all.
     """
     _check(flags)
     found = agents.find(session.context, agent)
@@ -79,13 +82,16 @@ def _check(flags: dict[str, Any]) -> None:
     if len(texts) > 1:
         raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
     wanted = bool(texts or flags["records"])
-    narrowed = [name for name in ("passage", "only", "derived", "workspace") if flags[name]]
+    widths = [name for name in ("passage", "line", "memory") if flags[name]]
+    narrowed = [*widths, *(name for name in ("only", "derived", "workspace") if flags[name])]
     if flags["everything"] and (wanted or narrowed):
         raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
     if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
         raise click.UsageError("--kept-out purges nothing new: it goes with --dry-run and --yes alone")
-    if flags["passage"] and flags["records"]:
-        raise click.UsageError("--passage cuts a text: it goes with --text-stdin, --text or --pattern-stdin")
+    if len(widths) > 1:
+        raise click.UsageError("--passage, --line and --memory: one of them at a time")
+    if widths and flags["records"]:
+        raise click.UsageError(f"--{widths[0]} is for a text: it goes with --text-stdin, --text or --pattern-stdin")
     if flags["text"]:
         click.echo("warning: the shell's history keeps the text; next time use --text-stdin, or no option", err=True)
 
@@ -104,11 +110,12 @@ def _request(session: Session, flags: dict[str, Any]) -> Request:
         raise click.UsageError("the text is empty: it would be found everywhere")
     wanted = Wanted()
     if text is not None:
-        wanted = Wanted(patterns=(compiled(text),)) if flags["pattern_stdin"] else Wanted(texts=(text,))
+        texts, patterns = ((), (compiled(text),)) if flags["pattern_stdin"] else ((text,), ())
+        wanted = Wanted(texts, patterns, whole_lines=flags["line"])
     return Request(
         record_ids=tuple(flags["records"]),
         wanted=wanted,
-        options=Options(only=flags["only"], passage=flags["passage"], derived=flags["derived"]),
+        options=Options(only=flags["only"], passage=bool(wanted) and not flags["memory"], derived=flags["derived"]),
         reason=flags["reason"],
         workspace=flags["workspace"],
         capture=not flags["dry_run"],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from lifeboat_alf.purging.opaque import NOT_READ
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 JsonObject = dict[str, Any]
 
+_WIDEST = 300
+"""Characters of one text that goes."""
 _MOST = 20
 """Lines of one kind; `--json` has all."""
 _NEVER = (
@@ -44,6 +47,7 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
         output.line(f"{agent.name}: {what(document)} would be destroyed.", style="bold")
     _some(output, [f"  {_hit(hit)}" for hit in document["hits"]])
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
+    _say_also(output, found)
     _say_live(output, found, workspace=workspace)
     for line in _remarks(agent, document):
         output.warn(line)
@@ -51,11 +55,41 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
     for remote in document["remotes"]:
         if remote["name"] not in unreachable:
             output.line(f"  {_planned_at(remote)}")
+    _say_opaque(output, found)
     if document["sealed"]:
         output.warn("it is a secret that is cut out and sealed: only your key opens it, and it stays sealed")
     if document["hits"] or document["beside"]:
         output.note("A key or password that leaked has to be revoked where it was issued, first of all.")
         output.note(_NEVER)
+
+
+def _say_opaque(output: Output, found: Found) -> None:
+    """Where the text may stand in a form that is not searched."""
+    if found.opaque:
+        names = [f"{name} ({form})" for name, form in sorted(found.opaque.items())]
+        more = [f"{len(names) - _MOST} more"] if names[_MOST:] else []
+        output.warn(f"not looked into: {listed([*names[:_MOST], *more])}")
+    output.note(f"Not looked into at all: {NOT_READ}.")
+
+
+def _say_also(output: Output, found: Found) -> None:
+    """What goes beside the matches: its text on this terminal and nowhere else."""
+    if not found.also:
+        return
+    count, places = sum(map(len, found.also.values())), len(found.also)
+    output.warn(f"what stands around it goes too: {count_text(count, 'text')} in {count_text(places, 'place')}")
+    if not output.is_terminal:
+        return
+    for where, texts in list(found.also.items())[:_MOST]:
+        output.line(f"  {path_text(where)}:")
+        for text in texts[:_MOST]:
+            output.verbatim(f"    {_first(text)}")
+
+
+def _first(text: str) -> str:
+    """The first characters, on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDEST else f"{line[:_WIDEST]}…"
 
 
 def _say_live(output: Output, found: Found, *, workspace: bool) -> None:

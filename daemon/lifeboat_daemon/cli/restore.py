@@ -49,7 +49,7 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--from", "remote", type=REMOTE, metavar="REMOTE", help="Not from this machine, but from a second copy.")
 @click.option("--runtime", type=RUNTIME, help="Write for this runtime instead of the agent's own.")
 @click.option("--path", "paths", metavar="GLOB", multiple=True, help="Only these files; may be given often.")
-@click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
+@click.option("--with-credentials", is_flag=True, help="Put all secrets back; else those of files in place only.")
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @row_options
 @click.option("--adopt", is_flag=True, help="With --to: the agent lives there from now on.")
@@ -88,7 +88,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
 
 def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> int:
-    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status."""
+    """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
+    something was left out, or is left without its credentials."""
     from lifeboat_daemon.restore import receipt
 
     options = plan.options
@@ -103,7 +104,7 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
-    return 1 if report["left_out"] else 0
+    return 1 if report["left_out"] or report["lacking"] else 0
 
 
 def _print_plan(session: Session, plan: Any) -> None:
@@ -124,6 +125,8 @@ def print_report(
     files = report["files"]
     said = ", ".join(f"{count} {word}" for word, count in files.items() if count) or "none to write"
     output.line(f"Files: {said}.")
+    if report["lacking"]:
+        output.line(f"Partial: {count_text(len(report['lacking']), 'file')} without credentials.")
     is_whole = report["kind"] != "undo" and not globs
     if is_whole:
         output.line(f"Memories: {report['records']['restored']}.")
@@ -188,7 +191,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
 def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
     name = argument(report["name"])
-    left = [item["name"] for item in report["skipped"] if "--with-credentials" in item["reason"]]
+    left = list(report["lacking"])
     left += [warning for warning in report["warnings"] if "--with-credentials puts them back" in warning]
     later = [each for each in report.get("credential_details", []) if "not on PATH" in (each["reason"] or "")]
     if left or later:

@@ -7,6 +7,7 @@ snapshot and deltas agree is thereby worth testing.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +25,7 @@ from lifeboat_daemon.capture.report import ROOT_MISSING
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore
-from lifeboat_daemon.exchange import encrypted
+from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.encrypted import Encryption
 from lifeboat_daemon.exchange.new_file import refuse_existing
 from lifeboat_daemon.locks import agent_lock
@@ -36,6 +37,7 @@ from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.errors import NoAgentKey
 
 THRESHOLD = "artifacts.threshold"
+_EPOCH = "1970-01-01T00:00:00.000Z"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +139,20 @@ def _catch_up(context: Context, agent: Agent) -> None:
 
 
 def _stranger(context: Context, runtime: str, workspace: Path) -> Agent:
-    """An agent that is made for this export only."""
+    """An agent that is made for this export only. The next export of the same folder makes the same one."""
     installation = context.adapter(runtime).locate(workspace, context.environment, context.user_home)
     context.keys().ensure()
     name = installation.name or workspace.name
-    return Agent(ids.new(context.now()), name, runtime, workspace, native_id=installation.native_id, watched=False)
+    known = {agent.id for agent in agents.everyone(context)}
+    left = alf_client.agent_id_in(workspace)
+    agent_id = left if left and left not in known else ids.mint(_seed_of(context, workspace), _EPOCH, "agent")
+    return Agent(agent_id, name, runtime, workspace, native_id=installation.native_id, watched=False)
+
+
+def _seed_of(context: Context, workspace: Path) -> bytes:
+    """A secret of this home and this folder: two exports name equal memories alike, and ids tell nothing of them."""
+    testimony = context.keys().device.testify("export of an unprotected folder", {"workspace": str(workspace)})
+    return hashlib.sha256(str(testimony["signature"]).encode()).digest()
 
 
 @contextmanager
@@ -151,7 +162,8 @@ def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) ->
         with context.vault(agent.id) as own:
             own.copy_to(folder)
     else:
-        Vault.create(folder, agent.id, files=context.files, clock=context.clock).close()
+        seed = _seed_of(context, agent.workspace)
+        Vault.create(folder, agent.id, files=context.files, clock=context.clock, seed=seed).close()
     with Vault.open(folder, files=context.files, clock=context.clock) as vault:
         yield vault, _read_into(context, agent, vault, scratch / "state.db")
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_alf import ids, layout, metas
+from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_clear
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
@@ -19,7 +20,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
-from lifeboat_daemon.exchange import encrypted
+from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
 from lifeboat_daemon.held_back import held_back
@@ -29,7 +30,7 @@ from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, ta
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore.finish import write_receipt
 from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.report import draft, left_without
+from lifeboat_daemon.restore.report import draft, gaps_in, left_without
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.surroundings import locate
@@ -167,9 +168,23 @@ def _import(context: Context, made: Plan, warnings: list[str], tell: Tell) -> Im
             registry.set_aside_vault(context, agent_id)
             context.files.replace(staged, context.home.vault_folder(agent_id))
             agent = _register(context, made, agent_id)
+            said += _leave_agent_id(made, agent_id)
             report = replace(report, kind=KIND, agent=agent.id, name=agent.name)
             write_receipt(context, report)
     return ImportReport(report, agent.id, agent.name, named if named != agent.id else None, [*warnings, *said])
+
+
+def _leave_agent_id(made: Plan, agent_id: str) -> list[str]:
+    """Leave the id that the reference client made, so that it knows its agent; ids made here are all UUIDv7."""
+    if ids.is_version_7(agent_id) or made.state.sequence.digest:
+        return []
+    try:
+        alf_client.leave_agent_id(made.target, agent_id)
+    except OSError as error:
+        return [
+            f"{alf_client.AGENT_FILE} was not written, so the reference client makes another agent: {error.strerror}"
+        ]
+    return []
 
 
 def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> list[str]:
@@ -190,6 +205,7 @@ def _fill_vault(context: Context, made: Plan, folder: Path, agent_id: str) -> li
             number=made.sequence,
         )
         withheld.add(vault, left_without(made))
+        withheld.note_gaps(vault, gaps_in(made))
     return said
 
 
@@ -206,6 +222,7 @@ def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draf
     puts = {entry.path: _put(state, entry) for entry in state.entries()}
     if made.verdict is not Verdict.SIGNED:
         puts = {path: _private_with_cuts(put) for path, put in puts.items()}
+    said += _leave_out_payloads_in_clear(state, puts)
     if agent_id == state.sequence.agent_id:
         return Draft(puts, _records(state))
     other = AnotherId(state.sequence.agent_id, agent_id)
@@ -213,10 +230,27 @@ def _draft(context: Context, made: Plan, agent_id: str, said: list[str]) -> Draf
         if path in puts:
             puts[path] = EntryPut(puts[path].meta, other.document(state.body(path)))
     if layout.CREDENTIALS in puts:
-        body = credentials_of_copy(context.keys(), state.body(layout.CREDENTIALS), agent_id, said)
+        held = puts[layout.CREDENTIALS].body
+        plain = held if isinstance(held, bytes) else state.body(layout.CREDENTIALS)
+        body = credentials_of_copy(context.keys(), plain, agent_id, said)
         puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
     lines = (RecordPut("create", one.id, one.partition, other.line(one.line)) for one in state.records())
     return Draft(puts, lines)
+
+
+def _leave_out_payloads_in_clear(state: State, puts: dict[str, EntryPut]) -> list[str]:
+    """Keep no credential that another writer did not encrypt: the vault goes to remotes. Return warnings that name it.
+
+    A state that a device of Lifeboat signed has none, and its bytes stay.
+    """
+    if layout.CREDENTIALS not in puts or state.sequence.digest:
+        return []
+    document = codec.decode(state.body(layout.CREDENTIALS))
+    found = credentials_in_clear(document)
+    if found:
+        body = codec.encode_pretty(without_payloads_in_clear(document))
+        puts[layout.CREDENTIALS] = EntryPut(puts[layout.CREDENTIALS].meta, body)
+    return [f"the credential {each} is not encrypted in the archive and was left out" for each in found]
 
 
 def _private_with_cuts(put: EntryPut) -> EntryPut:

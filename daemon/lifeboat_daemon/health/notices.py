@@ -148,7 +148,7 @@ def _trouble(agent: AgentStatus) -> str:
     return {
         HELD: "much of its memory was removed; was that an accident? Nothing is lost",
         FENCED: "another machine writes it now",
-        NEEDS_KEY: "your key is away or locked; captures go on, credentials cannot be opened",
+        NEEDS_KEY: "credentials cannot be opened, or put back, without your key; captures go on",
         OVERDUE: "it has had no verified copy for too long",
     }.get(agent.state, "")
 

@@ -72,7 +72,8 @@ class Facts(msgspec.Struct, frozen=True):
     `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`: its folder is
     not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
     `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
-    are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged.
+    are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged,
+    `gaps` of those that a restore left without their credentials.
     """
 
     sequence: int | None = None
@@ -92,6 +93,7 @@ class Facts(msgspec.Struct, frozen=True):
     damaged: JsonObject | None = None
     lookalikes: int = 0
     kept_out: tuple[str, ...] = ()
+    gaps: tuple[str, ...] = ()
     remotes: tuple[RemoteFacts, ...] = ()
     unreadable: str | None = None
     vault_bytes: int = 0
@@ -285,8 +287,16 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:
     """Where lies what was purged; names alone."""
-    named = ", ".join(paths[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
-    return f"what was purged still lies in {named}; it is left out of every capture"
+    return f"what was purged still lies in {_named(paths)}; it is left out of every capture"
+
+
+def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat restore {argument(agent.name)} --with-credentials"
+    return f"{_named(paths)} {'lacks' if len(paths) == 1 else 'lack'} credentials since a restore: {command}"
+
+
+def _named(paths: tuple[str, ...]) -> str:
+    return ", ".join(paths[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
 
 
 def _verified(seen: Facts) -> tuple[str | None, str | None]:
@@ -325,6 +335,7 @@ def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Aw
         (key.state == ERROR, ERROR, key.note),
         (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
         (key.state == NEEDS_KEY, NEEDS_KEY, key.note),
+        (bool(seen.gaps), NEEDS_KEY, _gap_words(seen.gaps, agent)),
         (_is_overdue(seen, agent, now, awake), OVERDUE, _overdue_words(seen, agent, now)),
         (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
         (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),

@@ -155,7 +155,10 @@ def _unreachable(found: Found) -> list[Unreachable]:
         Unreachable(each.config.name, each.problem, "states that only it has") for each in found.remotes if each.problem
     ]
     unread = [Unreachable(name, why, "a file that was not looked through") for name, why in found.looked.unread.items()]
-    return [*offline, *unread]
+    opaque = [
+        Unreachable(name, form, "content that was not looked into") for name, form in sorted(found.opaque.items())
+    ]
+    return [*offline, *unread, *opaque]
 
 
 def _searched(context: Context, agent: Agent, request: Request, opened: Histories) -> dict[str, int]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import contextlib
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
+from lifeboat_alf import layout
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.purging import CutPlan, Item, Wanted, plan_cuts
+from lifeboat_alf.purging import CutPlan, Item, Wanted, beside_matches, plan_cuts
+from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_alf.redactions import NONE
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
@@ -26,6 +28,7 @@ from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.words import path_text
 from lifeboat_endpoint.vault import Vault
 
 
@@ -54,7 +57,9 @@ class Found:
     """What was found. `head` and `purges`: the newest sequence and how many redactions there were when it was looked
     for; what came later has to be looked for again. `sequences` are the numbers of states that hold any of it,
     `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
-    open, by name; `kept` says of each file and memory that loses something in which kept states it does."""
+    open, by name; `kept` says of each file and memory that loses something in which kept states it does, `also` what
+    they lose beside the matches, which are blacked out in it. `opaque`: the form of each file, by name, whose content
+    is not looked into."""
 
     plan: CutPlan
     head: int | None
@@ -68,6 +73,8 @@ class Found:
     sealed: bool = False
     live: list[WorkspaceCut] = field(default_factory=list)
     kept: dict[str, Kept] = field(default_factory=dict)
+    also: dict[str, list[str]] = field(default_factory=dict)
+    opaque: dict[str, str] = field(default_factory=dict)
 
     @property
     def sights(self) -> list[Sight]:
@@ -96,6 +103,7 @@ def find(
         known = known.joined(history.vault.redactions)
     plan = plan_cuts(items, agent.id, request.record_ids, request.wanted, request.options, known, pieces_of(context))
     own = opened.own
+    looked = beside(context, agent, request.wanted, opened) if request.wanted else Looked([], 0, {})
     numbers = [] if own is None else [row.number for row in own.sequences()]
     head = numbers[-1] if numbers else None
     return Found(
@@ -104,13 +112,26 @@ def find(
         purges=0 if own is None else len(own.redactions),
         sequences=() if own is None else tuple(_holding(own, plan, numbers)),
         searched=tuple(sorted({*numbers, *(number for asked in remotes for number in asked.only_there)})),
-        looked=beside(context, agent, request.wanted, opened) if request.wanted else Looked([], 0, {}),
+        looked=looked,
         remotes=remotes,
         closed=opened.closed,
         elsewhere=_elsewhere(context, agent, request.wanted) if request.wanted else {},
         sealed=own is not None and _is_sealed(context, agent, own, request.wanted),
         kept={} if own is None else _kept(own, plan, numbers),
+        also=beside_matches(items, plan, request.wanted),
+        opaque={**looked.opaque, **_opaque(items())} if request.wanted else {},
     )
+
+
+def _opaque(items: Iterable[Item]) -> dict[str, str]:
+    """The form of what the histories keep, by name, that no search looks into."""
+    found: dict[str, str] = {}
+    for item in items:
+        if item.path is not None and item.path.startswith((layout.RAW, layout.ARTIFACTS)):
+            with contextlib.suppress(KeyError):  # not held
+                if form := form_of(item.body()[:HEAD]):
+                    found[path_text(item.path)] = form
+    return found
 
 
 def beside(context: Context, agent: Agent, wanted: Wanted, opened: Histories) -> Looked:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.purging import Wanted, masked
+from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.context import Context
@@ -38,11 +39,13 @@ class Sight:
 
 @dataclass(slots=True)
 class Looked:
-    """What was looked through beside the histories, and what could not be."""
+    """What was looked through beside the histories, and what could not be; `opaque`: the form of files by name whose
+    content is not looked into."""
 
     sights: list[Sight]
     files: int
     unread: dict[str, str]
+    opaque: dict[str, str] = field(default_factory=dict)
 
 
 def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
@@ -52,9 +55,18 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
         try:
             looked.sights += _sights(place, name, path, wanted)
             looked.files += 1
+            if form := form_of(_start_of(path)):
+                looked.opaque[path_text(name)] = form
         except (OSError, _TooLarge) as error:
             looked.unread[path_text(name)] = str(error)
     return looked
+
+
+def _start_of(path: Path) -> bytes:
+    """The first bytes of a regular file, never behind a link; none of anything else. Raises OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(HEAD) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
 class _TooLarge(Exception):

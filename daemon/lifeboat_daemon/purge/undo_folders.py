@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.journal import PURGED, Journal, look, to_path
-from lifeboat_daemon.restore.recovery import settle
+from lifeboat_daemon.restore.recovery import settle, unfinished
 
 
 def of(context: Context, agent: Agent) -> list[Path]:
@@ -30,7 +28,7 @@ def empty(context: Context, agent: Agent) -> int:
 
     The caller holds the agent's lock. Raises OSError, and what keeps an interrupted restore from being finished.
     """
-    for _, journal in list(_unfinished(context, agent)):
+    for journal in list(unfinished(context, agent.id)):
         settle(context, journal)
     count = len(of(context, agent))
     for journal in list(_finished(context, agent)):
@@ -51,24 +49,12 @@ def _emptied(journal: Journal) -> Journal:
 
 
 def _journals(context: Context, agent: Agent) -> Iterator[Journal]:
-    yield from (journal for _, journal in _unfinished(context, agent))
+    yield from unfinished(context, agent.id)
     yield from _finished(context, agent)
 
 
 def _finished(context: Context, agent: Agent) -> Iterator[Journal]:
     return (one for one in journals.finished(context.home, context.files) if one.agent_id == agent.id)
-
-
-def _unfinished(context: Context, agent: Agent) -> Iterator[tuple[Path, Journal]]:
-    folder = context.home.restore_folder
-    for entry in sorted(context.files.scan(folder), key=lambda each: each.name) if folder.is_dir() else ():
-        if entry.name.endswith(".json") and not entry.name.startswith("."):
-            try:
-                journal = journals.read(context.files, Path(entry.path))
-            except (FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
-                continue
-            if journal.agent_id == agent.id:
-                yield Path(entry.path), journal
 
 
 def _staged(context: Context, agent: Agent) -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteUnreachable
 from lifeboat_endpoint.remote.contract import About, RedactionState, RemoteAgent, RemoteHead, RemoteSequence
 from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.endpoint_key import public_of
@@ -22,6 +22,7 @@ ENDPOINT = "lifeboat endpoint"
 LARGEST = 2**53
 _LONGEST = 300
 """Characters."""
+_VERSIONS_OF_OTHERS = ("version", "api_version", "alf_version")
 _ID = re.compile(r"[0-9A-Za-z._:-]{1,100}")
 
 
@@ -85,6 +86,8 @@ def items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
 
 
 def about(found: Any) -> About:
+    """What an endpoint says of itself. Raises RemoteDamaged, and RemoteUnreachable for another service of ALF."""
+    _refuse_other_service(found)
     return About(
         id=_id(found),
         kind=ENDPOINT,
@@ -94,6 +97,17 @@ def about(found: Any) -> About:
         limits=optional(found, "limits", dict, {}),
         signing_key=_signing_key(found),
     )
+
+
+def _refuse_other_service(found: Any) -> None:
+    """Say what answers, where it gives a version and no id, as a service of the reference client does."""
+    if not isinstance(found, dict) or "id" in found:
+        return
+    if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
+        raise RemoteUnreachable(
+            "another ALF service answers there, which keeps archives of its own client and takes no signed sequences",
+            fix="lifeboat remote add NAME FOLDER",
+        )
 
 
 def _signing_key(found: Any) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Placement, Rendered
+from lifeboat_adapters.secrets import cutting
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.metas import JsonObject
 from lifeboat_alf.state import Entry, State
@@ -31,8 +32,9 @@ DATABASES, MEMORY = "db/", "memory/"
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """One file, link or empty folder. `name` is relative to its root; `data` holds the bytes where they are not the
-    entry's own; `make` writes the file where it is a database, which is never in memory as a whole; `basis` says where
-    they come from."""
+    entry's own, and `data_is_cut` says that credentials have to be filled into them; `make` writes the file where it is
+    a database, which is never in memory as a whole; `basis` says where they come from. `has_gap`: it is written with
+    placeholders instead of its credentials."""
 
     name: str
     path: str
@@ -41,6 +43,8 @@ class Wanted:
     entry: Entry | None = None
     data: bytes | None = None
     make: Callable[[Path], None] | None = None
+    data_is_cut: bool = False
+    has_gap: bool = False
 
     @property
     def kind(self) -> str:
@@ -192,10 +196,18 @@ def _raw(state: State, entry: Entry, prefix: str, inventory: Inventory, adapter:
         memories = inventory.memories.of(ids)
         if not _says(state, entry, memories, adapter):
             joined = _joined(state, entry, ids, memories, adapter).encode("utf-8", "surrogatepass")
-            return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, joined)
+            return _merged(state, entry, name, joined)
         if entry.sha256 is None and (mended := _mended(state, entry, ids, memories, adapter)) is not None:
-            return Wanted(name, entry.path, MERGED, _without_time(entry.meta), entry, mended)
+            return _merged(state, entry, name, mended)
     return Wanted(name, entry.path, RAW, entry.meta, entry)
+
+
+def _merged(state: State, entry: Entry, name: str, data: bytes) -> Wanted:
+    """A raw file with other bytes than it was captured with. Its memories hold the placeholders of its credentials."""
+    meta = {key: value for key, value in entry.meta.items() if key not in ("mtime_ns", metas.CUTS)}
+    if metas.CUTS in entry.meta:
+        meta[metas.CUTS] = cutting.gaps_in(data, state.body(entry.path), entry.meta[metas.CUTS])
+    return Wanted(name, entry.path, MERGED, meta, entry, data, data_is_cut=True)
 
 
 def _joined(state: State, entry: Entry, ids: list[str], memories: list[tuple[str, str]], adapter: Adapter) -> str:
@@ -232,10 +244,6 @@ def _says(state: State, entry: Entry, memories: list[tuple[str, str]], adapter: 
         return True
     said = [word for section in adapter.split(entry.path, body) or [] for word in section.text.split()]
     return said == [word for _, text in memories for word in text.split()]
-
-
-def _without_time(meta: JsonObject) -> JsonObject:
-    return {key: value for key, value in meta.items() if key != "mtime_ns"}
 
 
 def _artifact(entry: Entry, inventory: Inventory, artifacts: dict[str, Wanted], found: Contents) -> None:

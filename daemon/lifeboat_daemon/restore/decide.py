@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -25,11 +25,12 @@ class Action(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Item:
     """One name of a plan. `root` is the folder it is relative to. `seen` is what stands there and is in question.
-    `reason` says why something is skipped, or why something that was never captured has to go aside. `old_time` is
-    given where only the time is wrong, `old_mode` where a folder has other rights. A `companion` goes aside with the
-    database that it belongs to, uncounted. `lost` is the code of why the state cannot give it (see `contents.LeftOut`),
-    "" for everything else. `is_database`: an SQLite database stands there, and a log that appears beside it belongs to
-    it."""
+    `reason` says why something is skipped or stands without its credentials, or why something that was never captured
+    has to go aside. `old_time` is given where only the time is wrong, `old_mode` where a folder has other rights. A
+    `companion` goes aside with the database that it belongs to, uncounted. `lost` is the code of why the state cannot
+    give it (see `contents.LeftOut`), "" for everything else. `is_database`: an SQLite database stands there, and a log
+    that appears beside it belongs to it. `lacks_credentials`: the file would have to hold some, and does not, or is not
+    written for want of them."""
 
     name: str
     action: Action
@@ -43,6 +44,7 @@ class Item:
     companion: bool = False
     lost: str = ""
     is_database: bool = False
+    lacks_credentials: bool = False
 
     @property
     def is_write(self) -> bool:
@@ -51,8 +53,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file may
-    not be written ("" when it may); `keep` forbids to replace what is there (files of the runtime's home)."""
+    """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
+    have its credentials ("" when it can, or has none); `keep` forbids to replace what is there (files of
+    the runtime's home)."""
 
     root: Path
     tree: Tree
@@ -99,15 +102,20 @@ def _obstacles(name: str, rules: Rules) -> Iterator[Item]:
 
 
 def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
-    found = rules.tree.find(wanted.name)
+    found, lacks = rules.tree.find(wanted.name), rules.barred(wanted)
+    if lacks and not rules.keep:
+        wanted = replace(wanted, has_gap=True)
     if found is not None and _is_same(wanted, found, rules):
-        return _same(wanted, found, rules)
-    reason = _refusal(wanted, found, gone, rules)
-    if reason:
+        return replace(_same(wanted, found, rules), reason=lacks, lacks_credentials=bool(lacks))
+    # A file that stands there may hold the credentials, so it is not replaced by one without them.
+    refusal = _refusal(wanted, found, gone, rules)
+    if refusal or (lacks and (found is not None or rules.keep)):
         left = found.seen if found is not None and rules.keep else None
-        return Item(wanted.name, Action.SKIP, rules.root, wanted, left, wanted.kind, reason)
+        item = Item(wanted.name, Action.SKIP, rules.root, wanted, left, wanted.kind, refusal or lacks)
+        return replace(item, lacks_credentials=not refusal)
     action = Action.CREATE if found is None else Action.OVERWRITE
-    return Item(wanted.name, action, rules.root, wanted, found.seen if found else None, wanted.kind)
+    item = Item(wanted.name, action, rules.root, wanted, found.seen if found else None, wanted.kind, lacks)
+    return replace(item, lacks_credentials=bool(lacks))
 
 
 def _same(wanted: Wanted, found: Found, rules: Rules) -> Item:
@@ -149,4 +157,4 @@ def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Ru
         return "something that is neither file, link nor folder stands there"
     if found is not None and found.kind == FOLDER and not set(rules.tree.below(wanted.name)) <= set(gone):
         return "a folder with files that were never captured stands there"
-    return rules.barred(wanted)
+    return ""

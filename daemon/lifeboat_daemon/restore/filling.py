@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 
-from lifeboat_adapters.errors import BadPayload
+from lifeboat_adapters.errors import AdapterError, BadPayload
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
+from lifeboat_alf import metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.contents import Wanted
 from lifeboat_daemon.state_documents import credentials_of
-from lifeboat_keys.errors import NoAgentKey, UnknownSealing
+from lifeboat_keys.errors import NoAgentKey, UnknownSealing, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
 
 
@@ -56,10 +57,23 @@ class Filler:
             return "what is sealed in it is not for this program"
         return ""
 
+    def gap(self, wanted: Wanted, body: bytes) -> str:
+        """Return why a file stays without its credentials, also where they were tampered with; "" when `fill` works."""
+        try:
+            if missing := self.missing(wanted):
+                return f"the state no longer holds its credential {missing[0]}"
+            if reason := self.unopenable(wanted):
+                return reason
+            self.fill(wanted, body)
+        except (UnsealError, AdapterError) as error:
+            return error.message
+        return ""
+
     def fill(self, wanted: Wanted, body: bytes) -> bytes:
-        """The original bytes of a cut file; of one that something was purged from, what is left of them. Raises
-        UnsealError, CutMismatch, WholeFileMismatch."""
-        is_whole = wanted.entry is None or wanted.entry.sha256 is not None
+        """Return the original bytes of a cut file; of one that was changed without its credentials, the changed bytes
+        with them. Raises UnsealError, CutMismatch, WholeFileMismatch."""
+        was_changed = wanted.data is not None or any(metas.LITERAL in cut for cut in wanted.cuts)
+        is_whole = not was_changed and (wanted.entry is None or wanted.entry.sha256 is not None)
         return payload.whole(wanted.path, body, wanted.cuts, self._payload, is_whole=is_whole)
 
     def value(self, credential_id: str) -> str:

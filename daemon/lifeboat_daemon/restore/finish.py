@@ -123,6 +123,7 @@ def note_withheld(context: Context, report: RestoreReport) -> None:
     if report.in_place or report.adopted:
         with context.vault(report.agent) as vault:
             withheld.add(vault, report.withheld)
+            withheld.note_gaps(vault, withheld.gaps(vault) | {*report.gaps})
             if report.adopted and left_out:
                 vault.pin(report.sequence, CREDENTIALS)
 

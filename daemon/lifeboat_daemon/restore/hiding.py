@@ -21,7 +21,7 @@ HideFile = Callable[[str, bytes], bytes | None]
 
 def in_output(context: Context, plan: Plan) -> HideText:
     """Takes every secret that this restore opened, or that is known of the agent, out of a program's output."""
-    values = plan.filler.values() if plan.filler is not None else []
+    values = plan.file_filler.values() if plan.file_filler is not None else []
     find = _known(context, plan)
     return lambda text: redacted(text, values, find)
 

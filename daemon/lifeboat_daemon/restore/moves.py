@@ -25,11 +25,21 @@ _GONE_ALREADY = (errno.ENOENT, errno.ENOTDIR)
 _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 
 
+def standing(files: FileOperations, path: Path) -> Seen | None:
+    """What stands at the place of a journal; None for nothing. What lies behind a link is in another place: journals
+    hold resolved paths, so a link above is one that took the place of a folder since."""
+    return None if _is_behind_link(path) else look(files, path)
+
+
+def _is_behind_link(path: Path) -> bool:
+    return any(os.path.islink(parent) for parent in path.parents)
+
+
 def check_unchanged(files: FileOperations, moves: Iterable[Move]) -> None:
     """Raise TargetChanged when a target is not what the plan saw."""
     moves = list(moves)
     for move in moves:
-        if not move.loose and look(files, to_path(move.target)) != move.seen:
+        if not move.loose and standing(files, to_path(move.target)) != move.seen:
             raise TargetChanged(f"{to_path(move.target)} changed since the plan was made; nothing was moved")
     new = new_log(files, moves)
     if new is not None:
@@ -47,7 +57,7 @@ def new_log(files: FileOperations, moves: Iterable[Move]) -> Path | None:
 
 
 def _has_something(files: FileOperations, log: Path) -> bool:
-    found = look(files, log)
+    found = standing(files, log)
     return found is not None and found.size > 0
 
 
@@ -57,11 +67,16 @@ def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], No
     if journal.whole is not None:
         _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
         moved()
-    for move in journal.moves:
-        _advance(files, move)
-        moved()
-    for folder in journal.drop:
+    for move in journal.moves:  # removals are listed first
+        if move.staged is None:
+            _advance(files, move)
+            moved()
+    for folder in journal.drop:  # before a link may take the place of a folder above
         _drop(files, to_path(folder.path))
+    for move in journal.moves:
+        if move.staged is not None:
+            _advance(files, move)
+            moved()
     for folder in journal.make:
         _make(files, folder)
     for time in journal.times:
@@ -75,8 +90,6 @@ def roll_back(files: FileOperations, journal: Journal) -> None:
     """Take back whatever of a journal was done: moves, folders that went or came, times, rights. Raises OSError."""
     for mode in journal.modes:
         _change_mode(files, Mode(mode.path, mode.old, mode.new))
-    for folder in reversed(journal.drop):
-        _make(files, folder)
     for move in reversed(journal.moves):
         _retreat(files, move)
     for path in journal.fresh:
@@ -100,7 +113,7 @@ def _rename_whole(files: FileOperations, tree: Path, target: Path) -> None:
 def _advance(files: FileOperations, move: Move) -> None:
     target, aside = to_path(move.target), to_path(move.aside)
     if move.staged is None:
-        if look(files, aside) is None:
+        if standing(files, aside) is None:
             _set_aside(files, target, aside)
         _set_logs_aside(files, move)
         return
@@ -123,14 +136,18 @@ def _set_logs_aside(files: FileOperations, move: Move) -> None:
 
 
 def _set_aside(files: FileOperations, target: Path, aside: Path) -> None:
-    if look(files, target) is not None:
+    if standing(files, target) is not None:
         steps.reached(Step.RESTORE_MOVED_ASIDE)
         files.make_folders(aside.parent, 0o700)
         files.replace(target, aside)
 
 
 def _free(files: FileOperations, aside: Path) -> Path:
-    """A name in the undo folder that keeps what is there: the agent may have written the file again since."""
+    """A name in the undo folder that keeps what is there: the agent may have written the file again since. Where a
+    link went aside that stood above the file, the name lies beside it, not behind it."""
+    link = next((parent for parent in reversed(aside.parents) if os.path.islink(parent)), None)
+    if link is not None:
+        aside = link.with_name(f"{link.name}.below") / aside.relative_to(link)
     free, count = aside, 1
     while look(files, free) is not None:
         count += 1
@@ -140,14 +157,17 @@ def _free(files: FileOperations, aside: Path) -> Path:
 
 def _retreat(files: FileOperations, move: Move) -> None:
     target, aside = to_path(move.target), to_path(move.aside)
-    if move.staged is not None and look(files, to_path(move.staged)) is None and look(files, target) is not None:
+    if move.staged is not None and look(files, to_path(move.staged)) is None and standing(files, target) is not None:
         files.replace(target, to_path(move.staged))
-    if look(files, aside) is not None and look(files, target) is None:
+    if standing(files, aside) is not None and standing(files, target) is None:
+        files.make_folders(target.parent)
         files.replace(aside, target)
 
 
 def _drop(files: FileOperations, folder: Path) -> None:
-    """Remove a folder if nothing is left in it."""
+    """Remove a folder if nothing is left in it. One that lies behind a link is another one."""
+    if _is_behind_link(folder):
+        return
     try:
         files.remove_folder(folder)
     except OSError as error:
@@ -167,7 +187,7 @@ def _make(files: FileOperations, folder: Folder) -> None:
 def _settle(files: FileOperations, time: Time) -> None:
     """Set a file's time, unless somebody wrote to it since the plan."""
     path = to_path(time.path)
-    found = look(files, path)
+    found = standing(files, path)
     if found is not None and found.mtime_ns == time.old_ns:
         files.set_times(path, time.new_ns)
 
@@ -191,12 +211,12 @@ def _flush(files: FileOperations, journal: Journal) -> None:
 
 def installed(files: FileOperations, journal: Journal) -> tuple[Seen | None, ...]:
     """What stands at each target once the journal has run."""
-    return tuple(look(files, to_path(move.target)) for move in journal.moves)
+    return tuple(standing(files, to_path(move.target)) for move in journal.moves)
 
 
 def remove_tree(files: FileOperations, folder: Path) -> None:
     """Remove a folder of ours with everything in it, never following a link. Nothing there is fine."""
-    if look(files, folder) is None:
+    if not _is_folder(look(files, folder)):
         return
     files.set_mode(folder, 0o700)  # a copy of one that nothing may be removed from
     for entry in files.scan(folder):
@@ -208,13 +228,17 @@ def remove_tree(files: FileOperations, folder: Path) -> None:
 
 
 def remove_empty_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a folder of ours if it holds nothing but folders; files in it stay."""
-    if look(files, folder) is None:
+    """Remove a folder of ours if it holds nothing but folders; files in it stay, and so does a link in its place."""
+    if not _is_folder(standing(files, folder)):
         return
     for entry in files.scan(folder):
         if entry.is_dir(follow_symlinks=False):
             remove_empty_tree(files, Path(entry.path))
     _drop(files, folder)
+
+
+def _is_folder(found: Seen | None) -> bool:
+    return found is not None and stat.S_ISDIR(found.kind)
 
 
 def is_inside(path: Path, folder: Path) -> bool:

@@ -24,11 +24,11 @@ from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import MERGED, Contents, Wanted
+from lifeboat_daemon.restore.contents import Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.home_files import Around, HomePlan, plan_home
+from lifeboat_daemon.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable, printable
 from lifeboat_daemon.restore.options import RestoreOptions
@@ -37,7 +37,7 @@ from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import VaultMissing
-from lifeboat_keys.errors import NoKey, SignedByAnother
+from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
@@ -54,8 +54,9 @@ class Plan:
     is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
     their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
     the state each one stands. `databases` are those that are among the items, `server` is what is put into a server
-    after that, `running` names the runtime that is at work on what would be written, and `makes_home` says that the
-    runtime's own folder is named or made.
+    after that. `filler` opens credentials where they are asked for, `file_filler` also those of files in the agent's
+    own workspace where the key is at hand. `running` names the runtime that is at work on what would be written, and
+    `makes_home` says that the runtime's own folder is named or made.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Plan:
     is_fresh: bool
     installation: Installation | None
     filler: Filler | None
+    file_filler: Filler | None
     items: list[Item]
     deliveries: list[Delivery]
     stands: Stands
@@ -131,6 +133,16 @@ class Plan:
             "warnings": self.warnings,
         }
 
+    def lacking(self) -> list[Item]:
+        """Files that are left without their credentials: written with a gap, or not written."""
+        return [item for item in self.items if item.wanted is not None and item.wanted.cuts and item.lacks_credentials]
+
+    def filled(self) -> set[str]:
+        """Ids of the credentials that stand in files of the workspace once the plan is carried out."""
+        stand = (each.wanted for each in self.items if each.action != Action.SKIP and each.root == self.target)
+        files = (wanted for wanted in stand if wanted is not None and not wanted.has_gap)
+        return {str(cut["credential_id"]) for wanted in files for cut in wanted.cuts}
+
     def file_counts(self) -> dict[str, int]:
         counted = Counter(item.action for item in self.items if not item.companion)
         return {
@@ -185,6 +197,7 @@ def plan(
     for name in deleted:
         contents.workspace.pop(name, None)
     filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
+    file_filler = filler or (_filler_at_hand(context, state) if in_place and verdict is Verdict.SIGNED else None)
     is_fresh = target.is_empty(context.files, folder)
     around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
     server = str(context.setting("memory_server", agent))
@@ -192,7 +205,7 @@ def plan(
     installation = around.installation
     goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
     removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
-    rules = _rules(context, state, folder, filler, is_fresh)
+    rules = _rules(context, state, folder, file_filler, is_fresh)
     items = own_databases.with_logs(context, _workspace_items(contents, adapter, options, removable, rules), rules)
     home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
     translated = foreign.translated(home_around)
@@ -224,6 +237,7 @@ def plan(
         is_fresh=is_fresh,
         installation=installation,
         filler=filler,
+        file_filler=file_filler,
         items=items,
         deliveries=[*home.deliveries, *sessions],
         stands=stands,
@@ -343,7 +357,7 @@ def _around(
     options: RestoreOptions,
 ) -> Around:
     bound = {} if filler is None else credentials.bound_elsewhere(context, state)
-    barred = _barred(filler)
+    barred = _barred(state, filler)
 
     def rules(home: Path) -> Rules:
         return Rules(home, DiskTree(context.files, home), _equal(state, filler), barred, keep=True)
@@ -423,36 +437,47 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
 
 def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:
     tree: Tree = NoTree() if is_fresh else DiskTree(context.files, folder)
-    return Rules(folder, tree, _equal(state, filler), _barred(filler))
+    return Rules(folder, tree, _equal(state, filler), _barred(state, filler))
+
+
+def _filler_at_hand(context: Context, state: State) -> Filler | None:
+    """Open credentials of the workspace without being asked to: None where the key is not here, or is locked."""
+    try:
+        return Filler.open(context, state)
+    except KeysError:
+        return None
 
 
 def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], bool]:
+    barred = _barred(state, filler)
+
     def equal(wanted: Wanted, data: bytes) -> bool:
-        if wanted.data is not None:
+        if wanted.data is not None and not wanted.data_is_cut:
             return data == wanted.data
         if wanted.entry is None:
             return False
         if not wanted.cuts:
-            return inventories.same_bytes(wanted.entry, data)
-        if filler is None or filler.missing(wanted) or filler.unopenable(wanted):
-            return False
-        return filler.fill(wanted, state.body(wanted.entry.path)) == data
+            return data == wanted.data if wanted.data is not None else inventories.same_bytes(wanted.entry, data)
+        body = _body(state, wanted)
+        if filler is None or barred(wanted):
+            return data == body
+        return filler.fill(wanted, body) == data
 
     return equal
 
 
-def _barred(filler: Filler | None) -> Callable[[Wanted], str]:
+def _barred(state: State, filler: Filler | None) -> Callable[[Wanted], str]:
     def barred(wanted: Wanted) -> str:
         if not wanted.cuts:
             return ""
-        if wanted.basis == MERGED:
-            return "its memories changed and credentials were cut out of it; the runtime has to be given them again"
-        if filler is None:
-            return "credentials were cut out of it; --with-credentials puts them back"
-        missing = filler.missing(wanted)
-        return f"the state no longer holds its credential {missing[0]}" if missing else filler.unopenable(wanted)
+        return CUT_OUT if filler is None else filler.gap(wanted, _body(state, wanted))
 
     return barred
+
+
+def _body(state: State, wanted: Wanted) -> bytes:
+    """A file as it was captured or merged, without its credentials."""
+    return state.body(wanted.path) if wanted.data is None else wanted.data
 
 
 def _nothing(items: list[Item], options: RestoreOptions) -> str:
@@ -490,5 +515,8 @@ def _warnings(items: list[Item], contents: Contents) -> list[str]:
     ]
     skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
     said += [f"{printable(item.name)} is not written: {item.reason}" for item in skipped]
+    said += [
+        f"{printable(each.name)} has a gap: {each.reason}" for each in items if each.wanted and each.wanted.has_gap
+    ]
     said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
     return said

@@ -10,12 +10,14 @@ from typing import NamedTuple
 
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.receipts import Fate, Outcome, counted
-from lifeboat_alf import layout, metas
+from lifeboat_alf import layout, metas, records
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import credentials, home_files
 from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED
+from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
+from lifeboat_daemon.restore.contents import FILE as FILE_KIND
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import (
@@ -238,7 +240,32 @@ class _Teller:
             elif wanted is not None and wanted.entry is not None:
                 for record_id in wanted.meta.get(metas.RECORDS) or ():
                     found[record_id] = _best([end_of(item), *([found[record_id]] if record_id in found else [])])
-        return found | self._in_made_files(made) if made else found
+        if made:
+            found |= self._in_made_files(made)
+        return found or dict(self._in_files_they_name())
+
+    def _in_files_they_name(self) -> Iterator[tuple[str, End]]:
+        """Memories of an archive that lists none by file, as other writers of ALF make it: a memory stands in the
+        file that its source names (ALF §3.1.3) when the file says what it says."""
+        texts: dict[str, str] = {}
+        for record in self._plan.state.records():
+            path = layout.raw_prefix(self._plan.runtime) + records.origin_file(records.parse(record.line))
+            content = self._memories.content(record.id)
+            item = self._items.get(path)
+            if content is None or item is None or item.wanted is None or item.wanted.kind != FILE_KIND:
+                continue
+            if path not in texts:
+                texts[path] = _one_line_end(self._text_of(item.wanted))
+            if content.strip() and _one_line_end(content) in texts[path]:
+                yield record.id, end_of(item)
+
+    def _text_of(self, wanted: Wanted) -> str:
+        """What a file is going to say; nothing where no bytes are held."""
+        try:
+            data = self._plan.state.body(wanted.path) if wanted.data is None else wanted.data
+        except BodyAbsent:
+            return ""
+        return data.decode("utf-8", "replace")
 
     def _in_made_files(self, made: Sequence[Item]) -> dict[str, End]:
         """A file that was made for this runtime tells what it holds as any file does: by being split."""
@@ -277,6 +304,8 @@ class _Teller:
 
     def _credential(self, credential_id: str) -> End:
         fate = self._settled.get(credential_id)
+        if fate is None and credential_id in self._plan.filled():
+            return End(Outcome.ACCEPTED)
         if fate is None:
             return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
         if not fate.is_injected:
@@ -295,6 +324,8 @@ def end_of(item: Item) -> End:
         return End(Outcome.DEDUPLICATED)
     if item.action is Action.SKIP:
         return _skipped(item)
+    if item.wanted is not None and item.wanted.has_gap:
+        return End(Outcome.TRANSFORMED, f"written with a gap: {item.reason}", "gap")
     basis = RAW if item.wanted is None else item.wanted.basis
     if basis == MERGED:
         return End(Outcome.TRANSFORMED, "merged", "merged")
@@ -335,3 +366,8 @@ def _by_name(fates: Iterable[Fate]) -> dict[tuple[str, str], Fate]:
 
 def _end(fate: Fate) -> End:
     return End(fate.outcome, fate.reason, fate.code)
+
+
+def _one_line_end(text: str) -> str:
+    """Whole lines with one kind of line end, and no blank ones around them: no memory says which its file had."""
+    return "\n" + text.replace("\r\n", "\n").strip("\n") + "\n"

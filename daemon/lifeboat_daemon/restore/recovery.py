@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import clock_trust
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.errors import Busy, RestoreFailed
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import delivering, moves
@@ -51,6 +52,26 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
         yield f"The journal {path.name} of a restore is damaged; nothing was done about it."
     except (OSError, LifeboatError) as error:
         yield f"An interrupted restore could not be finished yet: {error}"
+
+
+def unfinished(context: Context, agent_id: str) -> Iterator[Journal]:
+    """Journals of an agent's restores that were cut off. One that is damaged is left out."""
+    for path in _journal_files(context):
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, msgspec.ValidationError):
+            journal = journals.read(context.files, path)
+            if journal.agent_id == agent_id:
+                yield journal
+
+
+def settle_earlier(context: Context, agent_id: str) -> None:
+    """Finish earlier restores of an agent first: a later one, or an undo, would take files that they have moved already
+    for files that were never there. The caller holds the agent's lock. Raises RestoreFailed."""
+    for journal in list(unfinished(context, agent_id)):
+        try:
+            settle(context, journal)
+        except (OSError, LifeboatError) as error:
+            folder = to_path(journal.workspace)
+            raise RestoreFailed(f"an earlier one into {folder} cannot be finished yet: {error}") from error
 
 
 def settle(context: Context, journal: Journal) -> str:

@@ -16,7 +16,7 @@ from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.databases import is_table
-from lifeboat_daemon.restore.decide import Item
+from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import MEMORY, ROW
@@ -32,9 +32,10 @@ class RestoreReport:
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
     are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there because this
-    restore did not write them. `left_out` is what the state cannot give: then the restore is a partial one. `objects`
-    is how many things the archive holds, `outcomes` how many of them had each outcome, `fates` which: alike ones
-    together."""
+    restore did not write them. `left_out` is what the state cannot give, `lacking` names every file that lacks
+    credentials: with one of them the restore is a partial one. `gaps` are archive paths of files that stand with
+    placeholders. `objects` is how many things the archive holds, `outcomes` how many of them had each outcome, `fates`
+    which: alike ones together."""
 
     agent: str
     name: str
@@ -63,6 +64,8 @@ class RestoreReport:
     credential_details: list[JsonObject] = field(default_factory=list)
     capabilities_without: list[JsonObject] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    gaps: list[str] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
     objects: int = 0
@@ -100,6 +103,8 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         credential_details=[fate.to_json() for fate in plan.fates],
         capabilities_without=capabilities_without(plan.state, plan.fates) if plan.filler is not None else [],
         withheld=left_without(plan),
+        lacking=[printable(item.name) for item in plan.lacking()],
+        gaps=gaps_in(plan),
         **_receipt(plan, plan.fates),
         **fields,
     )
@@ -116,6 +121,15 @@ def _lost_memory(record_id: str) -> dict[str, str]:
 def _receipt(plan: Plan, fates: Sequence[Fate]) -> JsonObject:
     made = receipt.of(plan, fates)
     return {"records": {"restored": made.standing(MEMORY)}, **made.to_json()}
+
+
+def gaps_in(plan: Plan) -> list[str]:
+    """Archive paths of files that stand with placeholders instead of their credentials."""
+    return sorted(
+        item.wanted.path
+        for item in plan.lacking()
+        if item.wanted is not None and item.wanted.has_gap and item.action != Action.SKIP
+    )
 
 
 def left_without(plan: Plan) -> list[str]:
@@ -161,5 +175,5 @@ def with_fates(report: RestoreReport, plan: Plan, fates: Sequence[Fate]) -> Rest
 
 def counted(plan: Plan, fates: Sequence[Fate]) -> dict[str, int]:
     """How many credentials stand where they belong, and how many do not."""
-    injected = sum(fate.is_injected for fate in fates)
+    injected = sum(fate.is_injected for fate in fates) if fates else len(plan.filled())
     return {"injected": injected, "skipped": len(credentials_of(plan.state)) - injected}

@@ -26,6 +26,7 @@ from lifeboat_daemon.restore.capturing import capture_for_safety, keep_for_safet
 from lifeboat_daemon.restore.finish import finish, put_away
 from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
 from lifeboat_daemon.restore.plan import Plan, running_at
+from lifeboat_daemon.restore.recovery import settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.state_documents import workspace_mode
@@ -38,13 +39,14 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
     """Do what a plan says, all of it or nothing.
 
     Raises UnsignedState, ConsentNeeded, NamesDoNotFit, RuntimeRunning (exit 3, nothing written), SignatureError,
-    TargetChanged, RestoreFailed (everything as it was), Busy; SystemRefused or DiskFull when the system stopped it
-    before the first move, or after the last one (then the next command does what is left).
+    TargetChanged, RestoreFailed, Busy; SystemRefused or DiskFull when the
+    system stopped it before the first move, or after the last one (then the next command does what is left).
     """
     check_guards(plan)
     if plan.options.dry_run:
         return report.draft(plan, context.now())
     with system_errors(), agent_lock(context, plan.agent_id, "restore"):
+        settle_earlier(context, plan.agent_id)
         steps.reached(Step.RESTORE_PLANNED)
         drafted = report.draft(plan, context.now(), adopted=plan.options.adopt and plan.agent is not None)
         tell("Keeping what is there now", 0, None)
@@ -170,7 +172,7 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
 def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> None:
     files, journal = context.files, assembled.journal
     planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
-    stage = Stage(files, plan.state, plan.filler, counted(tell, "Writing files", planned))
+    stage = Stage(files, plan.state, plan.file_filler, counted(tell, "Writing files", planned))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
         files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:

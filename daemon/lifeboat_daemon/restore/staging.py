@@ -63,11 +63,13 @@ class Stage:
     def bytes_of(self, item: Wanted) -> bytes:
         """What stands in a file once it is restored."""
         if item.data is not None:
-            return item.data
-        if item.entry is None:
+            body = item.data
+        elif item.entry is not None:
+            body = self._state.body(item.entry.path)
+        else:
             return b""
-        body = self._state.body(item.entry.path)
-        return self._filler.fill(item, body) if item.cuts and self._filler is not None else body
+        is_cut = bool(item.cuts) and (item.data is None or item.data_is_cut) and not item.has_gap
+        return self._filler.fill(item, body) if is_cut and self._filler is not None else body
 
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._folders:

@@ -39,7 +39,7 @@ from lifeboat_daemon.restore.journal import (
 )
 from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
-from lifeboat_daemon.restore.recovery import is_recent
+from lifeboat_daemon.restore.recovery import is_recent, settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.run import TOO_LATE, carry_out
 
@@ -47,11 +47,12 @@ from lifeboat_daemon.restore.run import TOO_LATE, carry_out
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False, tell: Tell = quietly) -> RestoreReport:
     """Take back the last restore of an agent, within seven days. None: the last one of any agent.
 
-    Raises NothingToUndo, RuntimeRunning; TargetChanged when a restored file was changed since (`force` moves the
-    changed ones aside, where they are kept for seven days more).
+    Raises NothingToUndo, RuntimeRunning, RestoreFailed; TargetChanged when a restored file was changed since (`force`
+    moves the changed ones aside, where they are kept for seven days more).
     """
     agent = agent or _last_restored(context)
     with system_errors(), agent_lock(context, agent.id, "undo"):
+        settle_earlier(context, agent.id)
         last = last_restore(context, agent)
         if not force:
             check_untouched(context.files, last)
@@ -90,7 +91,7 @@ def last_restore(context: Context, agent: Agent) -> Journal:
 def check_untouched(files: FileOperations, journal: Journal) -> None:
     """Raise TargetChanged when something is not as the restore left it."""
     for move, left in zip(journal.moves, journal.installed, strict=True):
-        if look(files, to_path(move.target)) != left:
+        if moves.standing(files, to_path(move.target)) != left:
             raise TargetChanged(
                 f"{to_path(move.target)} was changed since the restore", fix="lifeboat undo AGENT --force"
             )
@@ -122,7 +123,7 @@ def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
         modes=tuple(Mode(mode.path, mode.old, mode.new) for mode in done.modes),
         replaces=done.id,
         former=done.former,
-        undo=(*(to_text(_new_undo(folder, undo_id)) for folder in folders), *done.undo),
+        undo=tuple(map(to_text, _undo_folders(files, done, folders, undo_id))),
         report=replace(_report(report, undo_id, now, back), safety=safety).to_json(),
     )
 
@@ -131,6 +132,13 @@ def _drop(done: Journal) -> Iterator[Folder]:
     made = {folder.path for folder in done.make}
     yield from (Folder(path) for path in done.fresh)
     yield from (Folder(path) for path in sorted(made - set(done.fresh), reverse=True))
+
+
+def _undo_folders(files: FileOperations, done: Journal, folders: list[Path], undo_id: str) -> list[Path]:
+    """One new folder for each place, and those of earlier undos that still hold something."""
+    new = (_new_undo(folder, undo_id) for folder in folders)
+    left = (folder for folder in folders if done.id in folder.name or look(files, folder) is not None)
+    return list(dict.fromkeys((*new, *left)))
 
 
 def _new_undo(folder: Path, undo_id: str) -> Path:
@@ -146,9 +154,9 @@ def _new_aside(move: Move, folders: list[Path], undo_id: str) -> str:
 
 
 def _move_back(files: FileOperations, move: Move, aside: str) -> Move:
-    held: Seen | None = look(files, to_path(move.aside))
+    held: Seen | None = moves.standing(files, to_path(move.aside))
     staged = move.aside if held is not None else None
-    return Move(move.target, staged, aside, look(files, to_path(move.target)), move.loose, move.is_database)
+    return Move(move.target, staged, aside, moves.standing(files, to_path(move.target)), move.loose, move.is_database)
 
 
 def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> RestoreReport:

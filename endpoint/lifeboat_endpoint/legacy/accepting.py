@@ -13,6 +13,7 @@ from functools import partial
 
 from lifeboat_alf import attachments, codec, layout, metas, partitions, records
 from lifeboat_alf.delta_reader import DeltaReader, RecordLine
+from lifeboat_alf.documents import credentials_in_clear
 from lifeboat_alf.effective import Chains, effective_records, partitions_of
 from lifeboat_alf.errors import WrongAgent
 from lifeboat_alf.seams.clock import Clock
@@ -31,9 +32,6 @@ SNAPSHOT, DELTA = "snapshot", "delta"
 
 REDACTED = frozenset({"raw/zeroclaw/config.toml"})
 """Never kept: a settings file that was redacted line by line. Written back it would break the live one."""
-
-_NOT_EXPORTED = ("", "<not-exported>")
-_IN_CLEAR = "none"
 
 
 def is_adopted(vault: Vault) -> bool:
@@ -137,13 +135,8 @@ def _check_credentials(reader: SnapshotReader) -> None:
 
 
 def _check_payloads(body: bytes) -> None:
-    document = codec.decode_object(body, entry=layout.CREDENTIALS)
-    listed = document.get("credentials")
-    for item in listed if isinstance(listed, list) else []:
-        encryption = item.get("encryption") if isinstance(item, dict) else None
-        algorithm = encryption.get("algorithm") if isinstance(encryption, dict) else None
-        if algorithm in (None, _IN_CLEAR) and item.get("encrypted_payload") not in (None, *_NOT_EXPORTED):
-            raise RemoteRefused(f"the credential {item.get('id')} is not encrypted: nothing of this was kept")
+    for credential_id in credentials_in_clear(codec.decode_object(body, entry=layout.CREDENTIALS)):
+        raise RemoteRefused(f"the credential {credential_id} is not encrypted: nothing of this was kept")
 
 
 # Snapshots ----------------------------------------------------------------------------------------------------------

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import NamedTuple
 
+_WRITTEN_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
 _WHOLE = "active-context"
 """A file with this in its path is one memory, byte for byte."""
 
@@ -30,15 +33,44 @@ def split(path: str, text: str) -> list[Section]:
 
 
 def join(path: str, sections: Iterable[Section], like: str = "\n") -> str:
-    """The note of these sections, in the order of their lines. `like` is the note as it once was: whether its lines
-    ended in CRLF and the last one ended at all, which no memory says, stays so."""
+    """The note of these sections, in the order of their lines. `like` is the note as it once was: how its lines ended,
+    and whether the last one ended at all, which no memory says, stays so for what is still there."""
     ordered = sorted(sections, key=lambda section: section.line)
     if _WHOLE in path.lower():
         return "".join(section.content for section in ordered)
-    blank = "\n" * (ordered[0].line - 1) if ordered else ""
-    text = blank + "\n".join(section.content for section in ordered)
-    ended = text + "\n" if like.endswith("\n") else text
-    return ended.replace("\n", "\r\n") if _is_crlf(like) else ended
+    usual = "\r\n" if 2 * like.count("\r\n") > like.count("\n") else "\n"
+    known = _as_written(like)
+    made = [usual * (ordered[0].line - 1)] if ordered else []
+    for section in ordered:
+        written = known.get(section.content)
+        text, end = written.pop(0) if written else (_with_line_ends(section.content, like, usual), usual)
+        made += [text, end or usual]
+    last = made.pop() if ordered else ""
+    return "".join(made) + (last if like.endswith("\n") else "")
+
+
+def _as_written(note: str) -> dict[str, list[tuple[str, str]]]:
+    """{content: [(what the note says, how its last line ends)]} of the sections of a note, in their order."""
+    groups: list[list[str]] = [[]]
+    for line in _WRITTEN_LINE.findall(note) if "\r" in note else ():
+        if line.startswith("## "):
+            groups.append([])
+        groups[-1].append(line)
+    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for lines in groups:
+        written = "".join(lines)
+        text = written.removesuffix("\n").removesuffix("\r") if written.endswith("\n") else written
+        found["\n".join(_lines(written))].append((text, written[len(text) :]))
+    return found
+
+
+def _with_line_ends(text: str, like: str, usual: str) -> str:
+    """A changed section with the line ends of the lines that `like` has as well, and the usual one after others."""
+    if "\r\n" not in like:
+        return text
+    ends = {line.removesuffix("\r"): "\r\n" if line.endswith("\r") else "\n" for line in like.split("\n")[:-1]}
+    *lines, last = text.split("\n")
+    return "".join(line + (ends.get(line, usual) if line else usual) for line in lines) + last
 
 
 def _lines(text: str) -> list[str]:
@@ -46,7 +78,3 @@ def _lines(text: str) -> list[str]:
     if lines[-1] == "":
         lines.pop()
     return [line.removesuffix("\r") for line in lines]
-
-
-def _is_crlf(text: str) -> bool:
-    return "\r\n" in text and text.count("\n") == text.count("\r\n")

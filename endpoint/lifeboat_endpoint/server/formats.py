@@ -12,15 +12,18 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 
 from lifeboat_alf import ids, times
+from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import JsonObject, State
 from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.server.api import Answer, Content, Method, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.service.giving import Mark
-from lifeboat_endpoint.service.importing import Additions
+from lifeboat_endpoint.service.importing import Additions, EmptyState
 
 _BODY_LIMIT = "bundle_bytes"
+_FIRST_NAME = _FIRST_RUNTIME = "aimem"
+"""Of an agent that the first import makes."""
 _MANY = 50
 """At most so many agents are named to somebody who has to choose one."""
 
@@ -130,6 +133,7 @@ class Brain:
         self.headers: Mapping[str, str] = call.headers
         self.query: Any = call.query
         self.now: str = times.to_text(call.now)
+        self._new = ""
 
     @property
     def body(self) -> Iterator[bytes]:
@@ -160,6 +164,11 @@ class Brain:
     def agent_names(self) -> list[str]:
         """Ids of agents to choose from."""
         return self._call.space.agent_ids()[:_MANY]
+
+    def unregistered_agent(self) -> str:
+        """The id of an agent that `add` registers, for a tenant that has none."""
+        self._new = self._call.subject = ids.new(self.now)
+        return self._new
 
     def _named(self, name: str) -> str:
         found = [row.id for row in self._call.space.roster.all() if row.facts.name == name]
@@ -193,6 +202,9 @@ class Brain:
 
         Raises WriterPresent, RemoteFull, RemoteTooLarge, RemoteRefused, RemoteBusy.
         """
+        if agent_id == self._new:
+            plan(EmptyState(agent_id, Redactions()))  # a bundle that is refused registers no agent
+            self._call.space.register(agent_id, _FIRST_NAME, _FIRST_RUNTIME)
         made = self._call.space.add_to(agent_id, size, lambda state: Additions(*plan(state)))
         return None if made is None else made.number
 

@@ -16,6 +16,7 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.validate import validate
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
@@ -178,6 +179,7 @@ class Receiving:
 
     def _unsigned(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
         """As an older client means it, until a device of Lifeboat writes the agent."""
+        self._refuse_invalid(sent)
         with as_bundle():
             accepting.check_not_adopted(vault)
             before = vault.head()
@@ -189,6 +191,13 @@ class Receiving:
         with as_remote():
             row = self._judged(row, vault, before, made, sent.machine)
         return Received(remote_head(made, row), fresh)
+
+    def _refuse_invalid(self, sent: Sent) -> None:
+        """Refuse what `lifeboat alf validate` calls invalid: no digest proves such an archive. Raises RemoteRefused."""
+        found = validate(sent.file, limits=self._limits.of_container())
+        if not found.ok:
+            more = f" (and {found.error_count - 1} more)" if found.error_count > 1 else ""
+            raise RemoteRefused(f"the {sent.kind} is not valid: {found.errors[0]}{more}")
 
     def _taken(self, vault: Vault, reader: Reader, sent: Sent) -> SequenceRow:
         if isinstance(reader, SnapshotReader):

@@ -25,28 +25,37 @@ RECORD_SEED = "record_seed"
 
 
 def initialise(
-    metadata: MetadataStore, agent_id: str, clock: Clock, epoch: int = FIRST_EPOCH, *, sealer: Sealer = PLAIN
+    metadata: MetadataStore,
+    agent_id: str,
+    clock: Clock,
+    epoch: int = FIRST_EPOCH,
+    *,
+    sealer: Sealer = PLAIN,
+    seed: bytes | None = None,
 ) -> None:
     """Make the tables of an empty vault: its own random id, the seed that content keys are made with and ids of what
-    is known by its name, and the one for ids of records, which are made of their content."""
+    is known by its name, and the one for ids of records, which are made of their content. `seed` is both of them for a
+    vault that is thrown away."""
     metadata.prepare()
     now = times.to_text(clock.now())
     with metadata.transaction():
-        columns, seed = Columns(sealer), sealer.seal(SEED, new_seed())
-        row = (ids.new(now), agent_id, seed, epoch, schema.VERSION, now)
+        columns, sealed = Columns(sealer), sealer.seal(SEED, seed or new_seed())
+        row = (ids.new(now), agent_id, sealed, epoch, schema.VERSION, now)
         metadata.execute(sql.ADD_VAULT, row)
-        kept = columns.text(DECISION, codec.encode(new_seed().hex()).decode())
+        kept = columns.text(DECISION, codec.encode((seed or new_seed()).hex()).decode())
         metadata.execute(sql.ADD_DECISION, (RECORD_SEED, kept))
         digest.prepare(metadata, columns)
         audit.append(metadata, clock.now(), "create", row[0], {"agent": agent_id})
 
 
-def begin(file: Path, agent_id: str, files: FileOperations, clock: Clock, sealer: Sealer) -> None:
+def begin(
+    file: Path, agent_id: str, files: FileOperations, clock: Clock, sealer: Sealer, seed: bytes | None = None
+) -> None:
     """A vault's file with an empty vault in it, which appears whole or not at all."""
     with translated():
         new = _fresh_file(file, files)
     metadata = SqliteStore(new, create=True)
-    initialise(metadata, agent_id, clock, sealer=sealer)
+    initialise(metadata, agent_id, clock, sealer=sealer, seed=seed)
     metadata.close()
     with translated():
         files.replace(new, file)

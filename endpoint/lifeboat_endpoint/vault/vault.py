@@ -56,14 +56,15 @@ class Vault(VaultPurging):
         files: FileOperations | None = None,
         clock: Clock | None = None,
         sealer: Sealer = PLAIN,
+        seed: bytes | None = None,
     ) -> Self:
-        """Make an empty vault in `folder`, its content sealed by `sealer`. It appears whole or not at all. Raises
-        VaultExists."""
+        """Make an empty vault in `folder`, its content sealed by `sealer`. It appears whole or not at all. A secret
+        `seed` of 32 bytes makes the ids of equal content equal in vaults that are thrown away. Raises VaultExists."""
         files, clock = files or SystemFiles(), clock or SystemClock()
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
         DiskBlobs(folder / BODIES, files)
-        begin(folder / FILE, agent_id, files, clock, sealer)
+        begin(folder / FILE, agent_id, files, clock, sealer, seed)
         return cls.open(folder, files=files, clock=clock, sealer=sealer)
 
     @classmethod

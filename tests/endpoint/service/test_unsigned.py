@@ -182,3 +182,13 @@ def test_a_device_that_takes_the_agent_over_answers_for_what_is_held(client: Cli
     client.space.push(client.agent_id, device.delta(1))
     assert client.held is None and client.pins() == {}
     assert client.numbers == [0, 1, 2]
+
+
+def test_what_validate_calls_invalid_is_refused_and_kept_nowhere(client: Client) -> None:
+    archive = reference.export(client.workspace)
+    for record in archive.records:
+        record["status"] = 7
+    data = reference.write_snapshot(archive)
+    with pytest.raises(RemoteRefused, match="is not valid: memory/"):
+        client.space.receive(client.agent_id, Sent("snapshot", io.BytesIO(data), len(data)))
+    assert client.numbers == []

@@ -21,13 +21,15 @@ PIECE_SIZE = 64 * 1024
 _FILE_KEY, _SALT, _NONCE = bytes(range(16)), bytes(range(16, 32)), bytes(range(32, 48))
 
 
-def encrypt_with_little_work(content: bytes, passphrase: str) -> bytes:
+def encrypt_with_little_work(content: bytes, passphrase: str, *, work: int = WORK_FACTOR) -> bytes:
     """Return a binary age file that the passphrase opens."""
+    salt = b"age-encryption.org/v1/scrypt" + _SALT
+    memory = 1 << (work + 11)
     wrapping_key = hashlib.scrypt(
-        passphrase.encode(), salt=b"age-encryption.org/v1/scrypt" + _SALT, n=2**WORK_FACTOR, r=8, p=1, dklen=32
+        passphrase.encode(), salt=salt, n=2**work, r=8, p=1, maxmem=max(memory, 1 << 25), dklen=32
     )
     wrapped = ChaCha20Poly1305(wrapping_key).encrypt(bytes(12), _FILE_KEY, None)
-    header = b"age-encryption.org/v1\n-> scrypt %s %d\n%s\n---" % (_base64(_SALT), WORK_FACTOR, _base64(wrapped))
+    header = b"age-encryption.org/v1\n-> scrypt %s %d\n%s\n---" % (_base64(_SALT), work, _base64(wrapped))
     authentication = hmac.digest(_derived_key(b"header", b""), header, "sha256")
     return b"%s %s\n%s%s" % (header, _base64(authentication), _NONCE, b"".join(_encrypted_pieces(content)))
 

@@ -29,7 +29,7 @@ _WHAT = {
     What.ALL: "the whole agent",
 }
 _OPTIONS = {
-    "passage": "only the match: what stands around it stays",
+    "memory": "every memory that holds it, not the passage alone",
     "only": "not what a memory was before, nor what it became",
     "derived": "also what was derived from nothing else",
     "workspace": "cut the live files too; else they are kept out of captures",

@@ -28,12 +28,12 @@ class What(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`passage`: only the match, `only`: not what a memory was or became, `derived`: what came of it too, `workspace`:
-    the live files too."""
+    """`memory`: every memory that holds it, not the passage alone; `only`: not what a memory was or became; `derived`:
+    what came of it too; `workspace`: the live files too."""
 
     what: What = What.TEXT
     records: tuple[str, ...] = ()
-    passage: bool = False
+    memory: bool = False
     only: bool = False
     derived: bool = False
     workspace: bool = False
@@ -52,7 +52,7 @@ def words(wanted: Wanted, agent: str, *, dry_run: bool) -> tuple[str, ...]:
         said += [word for record in wanted.records for word in ("--record", record)]
     else:
         said.append({What.TEXT: "--text-stdin", What.PATTERN: "--pattern-stdin", What.ALL: "--all"}[wanted.what])
-    said += [f"--{name}" for name in ("passage", "only", "derived", "workspace") if _counts(wanted, name)]
+    said += [f"--{name}" for name in ("memory", "only", "derived", "workspace") if _counts(wanted, name)]
     if wanted.reason != "user_request":
         said += ["--reason", wanted.reason]
     return tuple(said)
@@ -60,7 +60,7 @@ def words(wanted: Wanted, agent: str, *, dry_run: bool) -> tuple[str, ...]:
 
 def goes_with(what: What, option: str) -> bool:
     """Whether an option means something for what is looked for."""
-    return what is not What.ALL and not (option == "passage" and what is What.RECORDS)
+    return what is not What.ALL and not (option == "memory" and what is What.RECORDS)
 
 
 def _counts(wanted: Wanted, option: str) -> bool:

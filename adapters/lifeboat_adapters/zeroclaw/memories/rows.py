@@ -157,7 +157,7 @@ def _new_row(record: JsonObject, root_id: str) -> JsonObject:
         "created_at": created,
         "updated_at": temporal.get("updated_at") or created,
         "session_id": _NOT_IN_SESSION.sub("_", session) if isinstance(session, str) else None,
-        "namespace": record.get("namespace") or DEFAULT_NAMESPACE,
+        "namespace": DEFAULT_NAMESPACE if _bare_key(record) else record.get("namespace") or DEFAULT_NAMESPACE,
         "importance": DEFAULT_IMPORTANCE if confidence is None else confidence,
         "superseded_by": None,
         "kind": kind,
@@ -168,9 +168,22 @@ def _new_row(record: JsonObject, root_id: str) -> JsonObject:
 
 def key_for(record: JsonObject, root_id: str) -> str:
     """A key for a memory that has none: where it came from or what it is, and the end of its id. It stays the same
-    when the memory is edited."""
+    when the memory is edited. The reference client keeps the key of a row, in a shape of its own."""
+    if key := _bare_key(record):
+        return key
     origin = str((record.get("source") or {}).get("origin_file") or "")
     stem = origin.rpartition("/")[2].rpartition(".")[0] or origin.rpartition("/")[2]
     named = stem or record.get("category") or record.get("memory_type") or "memory"
     slug = _NOT_IN_KEY.sub("_", str(named)).strip("_-").lower()[:_LONGEST_SLUG] or "memory"
     return f"{slug}_{re.sub(r'[^0-9A-Za-z]', '', root_id)[-_KEY_END:]}"
+
+
+def _bare_key(record: JsonObject) -> str:
+    """The key of a row that the reference client exported, "" for any other record.
+
+    It writes `{"category": ..., "key": ...}` with no runtime around it, and the category once more as the namespace.
+    """
+    formats, source = record.get("raw_source_format"), record.get("source")
+    is_row = isinstance(source, dict) and source.get("runtime") == paths.RUNTIME and source.get("origin") == "sqlite"
+    key = formats.get("key") if is_row and isinstance(formats, dict) else None
+    return key if isinstance(key, str) else ""

@@ -1,0 +1,54 @@
+"""What a plan takes beside the matches, as a person may read it before it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.purging import lines
+from lifeboat_alf.purging.items import CutPlan, Item
+from lifeboat_alf.purging.spans import Span
+from lifeboat_alf.purging.surveying import Items
+from lifeboat_alf.purging.wanted import Wanted
+from lifeboat_alf.redactions import Replacement
+
+BLACK = "█████"
+"""What stands in the place of each match, whatever its length."""
+
+
+def beside_matches(items: Items, plan: CutPlan, wanted: Wanted) -> dict[str, list[str]]:
+    """Return what each file (by path) and memory (by id) loses in any version beside what was looked for: texts in
+    which the matches are blacked out, each once. Texts of memories that were named by id are whole."""
+    found: dict[str, dict[str, None]] = {}
+    narrow = Wanted(wanted.texts, wanted.patterns)
+    for item in items() if plan.leaves else ():
+        if item.leaf.digest not in plan.leaves:
+            continue
+        for text in _lost(item, plan.leaves[item.leaf.digest]):
+            shown = _blacked(text, narrow)
+            if shown.replace(BLACK, "").strip():
+                found.setdefault(item.path or str(item.record_id), {})[shown] = None
+    return {where: list(texts) for where, texts in sorted(found.items())}
+
+
+def _lost(item: Item, replacement: Replacement | None) -> Iterator[str]:
+    """What goes, without digests and ids that follow from it."""
+    try:
+        body = item.body()
+    except KeyError:
+        return
+    edits = () if replacement is None else replacement.edits
+    if item.record_id is not None and (not edits or edits[0].length == len(body)):
+        yield lines.content_of(body)
+        return
+    for edit in edits:
+        if not edit.insert:
+            yield body[edit.offset : edit.offset + edit.length].decode("utf-8", "replace").strip()
+
+
+def _blacked(text: str, wanted: Wanted) -> str:
+    data, shown, position = text.encode("utf-8", "surrogatepass"), "", 0
+    spans: list[Span] = wanted.spans("", data) if wanted else []
+    for start, end in spans:
+        shown += data[position:start].decode("utf-8", "replace") + BLACK
+        position = end
+    return (shown + data[position:].decode("utf-8", "replace")).strip()

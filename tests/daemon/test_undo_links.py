@@ -1,0 +1,125 @@
+"""Restores and undos where links stand in the place of folders, and undos of undos."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.errors import RestoreFailed
+from lifeboat_daemon.restore import RestoreOptions, recover, restore
+from lifeboat_daemon.restore import journal as journals
+from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.undo import undo
+from support.daemon.protected import MEMORY, Protected
+
+AT_FIRST = RestoreOptions(at=0, yes=True, reindex=False)
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    made = Protected(tmp_path)
+    (made.workspace / "notes" / "sub").mkdir(parents=True)
+    made.write("notes/kept.md", "kept\n")
+    made.add(name="ada")
+    return made
+
+
+def replaced_by_link(ada: Protected, target: str | Path) -> None:
+    """`notes` is a link from now on."""
+    notes = ada.workspace / "notes"
+    if isinstance(target, Path):
+        notes.rename(target)
+    else:
+        (notes / "kept.md").unlink()
+        (notes / "sub").rmdir()
+        notes.rmdir()
+    notes.symlink_to(target)
+    ada.write("MEMORY.md", f"{MEMORY}\nlater\n")
+    ada.capture()
+
+
+def back_to_the_first(ada: Protected) -> RestoreReport:
+    report = restore(ada.context, ada.agent, AT_FIRST)
+    assert (ada.workspace / "notes" / "kept.md").read_text() == "kept\n"
+    assert (ada.workspace / "notes" / "sub").is_dir() and not (ada.workspace / "notes").is_symlink()
+    assert (ada.workspace / "MEMORY.md").read_text() == MEMORY
+    return report
+
+
+def test_a_link_to_itself_stops_no_restore_and_no_undo(ada: Protected) -> None:
+    replaced_by_link(ada, "notes")
+    back_to_the_first(ada)
+    undo(ada.context, ada.agent)
+    assert os.readlink(ada.workspace / "notes") == "notes"
+    assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"
+    undo(ada.context, ada.agent)
+    assert (ada.workspace / "notes" / "kept.md").read_text() == "kept\n"
+
+
+def test_what_lies_behind_a_link_to_another_disk_stays_as_it_is(ada: Protected, tmp_path: Path) -> None:
+    other = tmp_path / "other-disk"
+    replaced_by_link(ada, other)
+    before = sorted(other.rglob("*")), (other / "kept.md").stat()
+    back_to_the_first(ada)
+    undo(ada.context, ada.agent)
+    assert os.readlink(ada.workspace / "notes") == str(other)
+    assert (sorted(other.rglob("*")), (other / "kept.md").stat()) == before
+
+
+def test_an_empty_folder_behind_a_link_is_not_removed(ada: Protected, tmp_path: Path) -> None:
+    other = tmp_path / "other-disk"
+    (ada.workspace / "notes" / "kept.md").unlink()
+    ada.capture()
+    replaced_by_link(ada, other)
+    restore(ada.context, ada.agent, RestoreOptions(at=1, yes=True, reindex=False))
+    undo(ada.context, ada.agent)
+    assert (other / "sub").is_dir()
+
+
+def test_each_undo_of_an_undo_lists_as_many_folders_as_the_first(ada: Protected) -> None:
+    ada.write("MEMORY.md", f"{MEMORY}\nlater\n")
+    ada.capture()
+    back_to_the_first(ada)
+    counts = set()
+    for _ in range(5):
+        ada.clock.advance(minutes=1)
+        undo(ada.context, ada.agent)
+        counts.add(len(journals.finished(ada.context.home, ada.context.files)[0].undo))
+    assert len(counts) == 1
+    assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"
+
+
+class Refusing(SystemFiles):
+    """A file system that moves so many files beside the workspace, and no more; any number while `left` is None."""
+
+    left: int | None = None
+
+    def replace(self, source: os.PathLike[str] | str, target: os.PathLike[str] | str) -> None:
+        if self.left is not None and "/openclaw/" in os.fspath(target):
+            if not self.left:
+                raise OSError(5, "Input/output error", os.fspath(target))
+            self.left -= 1
+        super().replace(source, target)
+
+
+def test_an_undo_that_stops_half_way_says_so_and_nothing_is_undone_before_it_is_finished(tmp_path: Path) -> None:
+    files = Refusing()
+    ada = Protected(tmp_path, files=files)
+    ada.add(name="ada")
+    ada.write("MEMORY.md", f"{MEMORY}\nlater\n")
+    ada.write("SOUL.md", "# Soul\n\nOther.\n")
+    ada.capture()
+    restore(ada.context, ada.agent, AT_FIRST)
+    files.left = 2
+    with pytest.raises(RestoreFailed, match="putting everything back failed too"):
+        undo(ada.context, ada.agent)
+    with pytest.raises(RestoreFailed, match="cannot be finished yet"):
+        undo(ada.context, ada.agent, force=True)
+    with pytest.raises(RestoreFailed):
+        restore(ada.context, ada.agent, AT_FIRST)
+    files.left = None
+    assert any("it is finished now" in said for said in recover(ada.context))
+    assert (ada.workspace / "MEMORY.md").read_text() == f"{MEMORY}\nlater\n"
