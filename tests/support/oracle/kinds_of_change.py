@@ -32,9 +32,6 @@ KINDS = {
 """Name of each kind -> what it does."""
 
 OFF: dict[str, str] = {
-    "modes": "files come back with 0644, 0755, 0600 or 0700",
-    "folder modes": "folders come back with 0755",
-    "only mtime": "a change of the time alone is not captured",
     "purges of like files": "a second purge takes sections that hold nothing of the text",
 }
 """Kinds that fail now -> why."""

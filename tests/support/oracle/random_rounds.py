@@ -9,7 +9,6 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import SystemFiles
@@ -178,7 +177,7 @@ class Round:
         before, lay = self._now(), self._on_disk()
         options = RestoreOptions(at=number, yes=True, reindex=False, with_credentials=True)
 
-        def bring_back() -> Any:
+        def bring_back() -> RestoreReport:
             return restore(laptop.context, laptop.known_agent, options)
 
         if "kills" in self.kinds and self.chance.random() < 0.5:
@@ -191,12 +190,12 @@ class Round:
             assert not all(wrong), f"neither the old state nor the restored one: {wrong}"
             self._captured()
             return
-        bring_back()
+        report = bring_back()
         self._tell("restore in place", number)
         now = disk_model.without_links_out(self._on_disk())
         self._is(disk_model.without_links_out(self.trees[number]), now, laptop.workspace, "in place")
         self._note_new(before)
-        if self.chance.random() < 0.3 and _files(before) != _files(now):
+        if report.undo and self.chance.random() < 0.3 and _files(before) != _files(now):
             undo(laptop.context, laptop.known_agent)
             self._tell("undo")
             assert self._on_disk() == lay, "an undo did not bring back what was there"
