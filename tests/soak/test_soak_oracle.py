@@ -20,6 +20,6 @@ def test_whatever_happened_every_sequence_comes_back_from_everywhere(
 ) -> None:
     if block and os.environ.get(SEED):
         pytest.skip(f"{SEED} repeats one round")
-    for seed in chosen_seeds(ROUNDS):
+    for seed in chosen_seeds(f"soak {block}", ROUNDS):
         print(f"{SEED}={seed}")
         play(prepared_folders, seed, thorough=True)

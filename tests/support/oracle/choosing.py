@@ -1,15 +1,21 @@
-"""Which rounds of the oracle a run plays: random ones, or the one that `LIFEBOAT_ORACLE_SEED` repeats."""
+"""Which rounds of the oracle a run plays: those of the commit, or the one that `LIFEBOAT_ORACLE_SEED` repeats.
+
+Each commit draws its own rounds, so what made one red makes it red again.
+"""
 
 from __future__ import annotations
 
+import functools
 import os
 import random
+import subprocess
 
 import pytest
 
 from support.oracle.copies import make_copies
-from support.oracle.kinds_of_change import ON
+from support.oracle.kinds_of_change import KINDS
 from support.oracle.random_rounds import Round
+from support.paths import ROOT
 from support.prepared_folders import PreparedFolders
 
 SEED = "LIFEBOAT_ORACLE_SEED"
@@ -17,17 +23,26 @@ KINDS_IN_A_ROUND = 0.5
 """The share of the kinds that happen in one round."""
 
 
-def chosen_seeds(count: int) -> list[int]:
-    """Return as many seeds as rounds are wanted, or the one that is to be repeated."""
-    named = os.environ.get(SEED)
-    return [int(named)] if named else [random.SystemRandom().randrange(10**9) for _ in range(count)]
+def chosen_seeds(block: str, count: int) -> list[int]:
+    """Return as many seeds as rounds are wanted in a block, or the one that is to be repeated."""
+    if named := os.environ.get(SEED):
+        return [int(named)]
+    chance = random.Random(f"{_commit()} {block}")
+    return [chance.randrange(10**9) for _ in range(count)]
+
+
+@functools.cache
+def _commit() -> str:
+    """The commit that is tested; something random where git does not know."""
+    found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or str(random.SystemRandom().random())
 
 
 def play(folders: PreparedFolders, seed: int, *, thorough: bool, kinds: frozenset[str] | None = None) -> None:
-    """Play one round, with `kinds` or a random choice of those that are on. Raises AssertionError, which names the
+    """Play one round, with `kinds` or a random choice of them. Raises AssertionError, which names the
     seed."""
     chance = random.Random(seed)
-    chosen = kinds or frozenset(kind for kind in sorted(ON) if chance.random() < KINDS_IN_A_ROUND)
+    chosen = kinds or frozenset(kind for kind in sorted(KINDS) if chance.random() < KINDS_IN_A_ROUND)
     copies = folders.restore("an agent with every remote", make_copies)
     with pytest.MonkeyPatch.context() as patch:
         copies.install(patch)

@@ -30,10 +30,3 @@ KINDS = {
     "faults": "a read of the workspace or a write in the home is refused",
 }
 """Name of each kind -> what it does."""
-
-OFF: dict[str, str] = {
-    "purges of like files": "a second purge takes sections that hold nothing of the text",
-}
-"""Kinds that fail now -> why."""
-
-ON = frozenset(KINDS) - OFF.keys()
