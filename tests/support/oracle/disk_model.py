@@ -183,11 +183,10 @@ def _with_former_time(node: Node, former: Node | None) -> Node:
 
 def without_text(tree: Tree, bodies: Mapping[bytes, bytes], text: bytes) -> Tree:
     """Return what must come back of a tree after `text` was purged. `bodies` are the files of the tree that could hold
-    it. A file that holds it keeps the lines of its other sections."""
+    it. A file that holds it keeps every other line."""
     changed = dict(tree)
     for path, body in bodies.items():
         if text in body:
-            sections = [each for each in body.split(b"\n\n## ") if text not in each]
-            lines = tuple(line for each in sections for line in each.split(b"\n") if line.strip())
+            lines = tuple(line for line in body.split(b"\n") if line.strip() and text not in line)
             changed[path] = Node(CUT, text=text, lines=lines)
     return changed

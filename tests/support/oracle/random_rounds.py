@@ -224,7 +224,7 @@ class Round:
         for remote in REMOTES if "purges at an endpoint" in self.kinds else [each for each in REMOTES if each != HOME]:
             if self.chance.random() < 0.5:
                 assert laptop.push(remote).state == "ok"
-        purged.purge(laptop, purged.request(text=text, workspace=self.chance.random() < 0.5))
+        purged.purge(laptop, purged.request(text=text, passage=True, workspace=self.chance.random() < 0.5))
         self._tell("purge", place)
         for number, tree in self.trees.items():
             self.trees[number] = disk_model.without_text(tree, self.bodies[number], text.encode())
