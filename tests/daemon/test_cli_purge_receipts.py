@@ -67,7 +67,7 @@ def test_the_list_of_another_agent_is_empty(ada: Purged) -> None:
 
 
 def test_a_receipt_that_cannot_be_read_is_listed_as_such(ada: Purged) -> None:
-    receipt_store.file(ada.context, ada.receipt.id).write_text("{")
+    ada.damage_receipt()
     document = run("receipts", "list")
     assert document["receipts"] == [] and document["damaged"][0]["id"] == ada.receipt.id
 

@@ -80,7 +80,7 @@ def test_a_receipt_that_does_not_hold_is_an_error(ada: Purged) -> None:
 
 
 def test_a_receipt_that_cannot_be_read_is_an_error(ada: Purged) -> None:
-    receipt_store.file(ada.context, ada.receipt.id).write_text("{")
+    ada.damage_receipt()
     (one,) = found(ada, "receipt ")
     assert one.level is Level.ERROR and ada.receipt.id in one.subject
 

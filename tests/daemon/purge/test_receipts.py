@@ -63,8 +63,16 @@ def test_what_names_no_receipt_finds_none(ada: Purged, named: str) -> None:
         receipts.find(ada.context, named)
 
 
-def test_a_receipt_that_is_damaged_is_named(ada: Purged) -> None:
-    receipt_store.file(ada.context, ada.receipt.id).write_text("{")
+def test_a_receipt_that_is_damaged_is_written_again_from_its_second_copy(ada: Purged) -> None:
+    path = receipt_store.file(ada.context, ada.receipt.id)
+    whole = path.read_bytes()
+    path.write_text("{")
+    assert receipts.everyone(ada.context) == [ada.receipt] and path.read_bytes() == whole
+    assert list(receipts.damaged(ada.context)) == []
+
+
+def test_a_receipt_that_is_damaged_in_both_places_is_named(ada: Purged) -> None:
+    ada.damage_receipt()
     assert receipts.everyone(ada.context) == []
     ((receipt_id, _),) = receipts.damaged(ada.context)
     assert receipt_id == ada.receipt.id

@@ -11,7 +11,7 @@ from typing import Any
 from lifeboat_alf import ids, merkle, redactions
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import keep_out, receipts
+from lifeboat_daemon.purge import keep_out, receipt_store, receipts
 from lifeboat_daemon.purge.receipts import Here, PurgeReceipt, Unreachable
 from lifeboat_daemon.state_db import throw_away
 from lifeboat_endpoint.vault import Vault
@@ -47,6 +47,13 @@ class Purged(Protected):
         made = copy.copy(self)
         made.folder, made.clock = folder, SteadyClock(self.clock.moment)
         return made
+
+    def damage_receipt(self) -> None:
+        """Write rubbish over the receipt and over its second copy."""
+        copies = self.context.home.state_folder / receipt_store.FOLDER
+        for path in (receipt_store.file(self.context, self.receipt.id), copies / f"{self.receipt.id}.json"):
+            assert path.exists()
+            path.write_text("{")
 
     def vault(self) -> Vault:
         return self.context.vault(self.agent.id)
