@@ -158,3 +158,13 @@ def test_a_literal_without_a_closing_quote_is_not_taken_for_a_quoted_one() -> No
     data = b'A="b"c'
     span = cutting.span_of_secret(data, Secret(2, 6, '"b"c', "x", "custom", "A"), "one")
     assert span.quote == b""
+
+
+def test_a_listed_place_without_a_placeholder_is_no_gap() -> None:
+    data = b"KEY=" + placeholder("one") + b"\nother\n"
+    listed = [
+        {"offset": 4, "credential_id": "one"},
+        {"offset": 5, "credential_id": "two"},
+        {"offset": 900, "credential_id": "one"},
+    ]
+    assert cutting.gaps_in(data, data, listed) == [{"offset": 4, "credential_id": "one", "literal": 0}]

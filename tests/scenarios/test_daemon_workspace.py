@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_daemon import config
 from lifeboat_daemon.demo.tree import read_tree
 from lifeboat_daemon.locks import agent_lock
 from support.daemon.commands import command
@@ -24,7 +25,13 @@ NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
 @pytest.fixture
 def ada(protected_ada: Harbour) -> Harbour:
-    return protected_ada
+    return without_pause(protected_ada)
+
+
+def without_pause(ada: Harbour) -> Harbour:
+    """The same agent, whose large files are captured at once also where they were copied back."""
+    config.write(ada.context.home, ada.context.files, "artifacts.interval", "0s")
+    return ada
 
 
 @pytest.fixture
@@ -93,7 +100,7 @@ def in_home(ada: Harbour, *arguments: str) -> tuple[int, dict[str, object]]:
 
 @NEEDS_ROOT
 def test_a_workspace_that_is_unmounted_is_waited_for(tmp_path: Path) -> None:
-    ada = harbour(tmp_path)
+    ada = without_pause(harbour(tmp_path))
     disk = tmp_path / "disk"
     shutil.copytree(ada.workspace, disk, symlinks=True)
     subprocess.run(["mount", "--bind", str(disk), str(ada.workspace)], check=True)

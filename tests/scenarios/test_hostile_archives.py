@@ -227,15 +227,16 @@ def test_credentials_go_into_signed_states_only(
 
 
 def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine: Harbour, exported: Path) -> None:
-    """An import is signed by this machine: the sealed payload still says which file it belongs to, whole."""
+    """An import is signed by this machine: the sealed payload still says which file it belongs to, whole. The file gets a
+    gap."""
     changed = _pointed_at_soul(ArchiveFile(exported)) | {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", changed)
     report = exchange.import_(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)
     agent = agents.read(machine.ada.context, report.agent)
     out = machine.folder / "machine" / "out"
-    with pytest.raises(LifeboatError):
-        restore(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
-    assert not out.exists()
+    done = restore(machine.ada.context, agent, RestoreOptions(to=out, with_credentials=True, reindex=False))
+    assert (done.credentials, done.gaps) == ({"injected": 0, "skipped": 1}, ["raw/openclaw/SOUL.md"])
+    assert SECRET.encode() not in b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
 
 
 def test_a_file_with_credentials_of_an_unsigned_state_is_private_from_then_on(machine: Harbour, exported: Path) -> None:

@@ -122,7 +122,9 @@ def test_credentials_are_injected_where_they_were_cut_out(
     run("agents", "add", openclaw.workspace)
     archive = export(openclaw.workspace)
     without = import_into("without", archive)
-    assert (without / "MEMORY.md").is_file() and not (without / ".env").exists()
+    assert (without / "MEMORY.md").is_file()
+    with_gap = (without / ".env").read_bytes()
+    assert with_gap.startswith(b"# of the tides\nTIDE_API_KEY=") and b"fake-tide-key-0123456789abcdef" not in with_gap
     injected = import_into("injected", archive, "--with-credentials")
     assert (injected / ".env").read_bytes() == secrets
     assert stat.S_IMODE((injected / ".env").stat().st_mode) == 0o600

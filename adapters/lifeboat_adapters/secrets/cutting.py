@@ -163,15 +163,19 @@ def fill(data: bytes, cuts: Sequence[JsonObject], literal_of: Callable[[str, int
 
 def gaps_in(data: bytes, former: bytes, cuts: Iterable[JsonObject]) -> list[JsonObject]:
     """Return where placeholders of the cut file `former` stand in `data`, another version of it: cuts with their
-    `literal`, sorted by offset. Only placeholders that `cuts` lists are looked for, each as often as it is listed."""
+    `literal`, sorted by offset. Only placeholders that `cuts` lists are looked for, each as often as it is listed; an
+    archive of another program may list some that are not there."""
     found: list[JsonObject] = []
     seen: Counter[str] = Counter()
     behind: dict[str, int] = {}
     for item in cuts:
-        credential_id = item[CREDENTIAL]
+        try:
+            start, credential_id = _listed(item, 0)
+            mark = former[start : _end_of_mark(former, start, credential_id)]
+        except CutMismatch:
+            continue
         nth = int(item.get(LITERAL, seen[credential_id]))
         seen[credential_id] = nth + 1
-        mark = former[item[OFFSET] : _end_of_mark(former, item[OFFSET], credential_id)]
         start = data.find(mark, behind.get(credential_id, 0))
         if start >= 0:
             behind[credential_id] = start + len(mark)

@@ -204,11 +204,16 @@ TEMPORARY = ".tmp"
 """The end of the name of what `write_atomic` writes before it has all; it begins with a dot."""
 
 
-def write_atomic(files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace a whole file durably: either the old bytes or the new ones, also after a power cut."""
+def write_atomic(
+    files: FileOperations, path: Path, data: bytes, *, mode: int = 0o600, mtime_ns: int | None = None
+) -> None:
+    """Replace a whole file durably: either the old bytes or the new ones, also after a power cut. `mtime_ns` is the
+    time of the new file (default: now)."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY}")
     try:
         files.write_new(temporary, data, mode=mode)
+        if mtime_ns is not None:
+            files.set_times(temporary, mtime_ns)
         files.replace(temporary, path)
     except OSError:
         with contextlib.suppress(OSError):

@@ -18,10 +18,11 @@ TICKS_NS = 20_000_000
 
 
 class Content(NamedTuple):
-    """The bytes of a file and the stat they belong to."""
+    """The bytes of a file and the stat they belong to. `is_share`: only what is one agent's of a file of several."""
 
     data: bytes
     key: StatKey
+    is_share: bool = False
 
 
 class OverLimit(Exception):

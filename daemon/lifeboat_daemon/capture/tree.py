@@ -191,7 +191,7 @@ class Tree:
             return None
         data, _ = self.keep_out.cut(found.path, data)
         own = self._secrets(found.path, data)
-        return None if own is None else (content._replace(data=data), own)
+        return None if own is None else (content._replace(data=data, is_share=True), own)
 
     def _is_too_soon(self, found: Found) -> bool:
         captured_at = self.large.captured_at(found.path)
@@ -271,6 +271,8 @@ class Tree:
             meta[metas.RECORDS] = old[metas.RECORDS]
         if cuts:
             meta[metas.CUTS] = cuts
+        if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
+            meta["mtime_ns"] = old["mtime_ns"]  # only what another agent has of the file changed
         changed = not self._is_same_database(found.path, data) and self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
@@ -278,6 +280,10 @@ class Tree:
         if changed or is_new or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
+
+    def _head_has(self, path: str, data: bytes) -> bool:
+        old = self.overlay.old(path)
+        return old is not None and self.overlay.holds(old, data)
 
     def _is_same_database(self, path: str, data: bytes) -> bool:
         """Whether the head has this database, and only the counters in its header differ."""

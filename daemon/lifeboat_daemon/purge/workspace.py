@@ -120,8 +120,8 @@ def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
 
 
 def cut(context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut]) -> list[str]:
-    """Remove it from the files of a plan, each at once with its mode; the archive paths that were written. One that
-    changed since stays as it is, and is not in the list. Raises OSError."""
+    """Remove it from the files of a plan, each at once with its mode and time; the archive paths that were written. One
+    that changed since stays as it is, and is not in the list. Raises OSError."""
     keep_out, adapter = KeepOut.of(context, vault), context.adapter(agent.runtime)
     return [one.path for one in cuts if one.file is not None and _cut(context, adapter, keep_out, one, one.file)]
 
@@ -133,7 +133,9 @@ def _cut(context: Context, adapter: Adapter, keep_out: KeepOut, one: WorkspaceCu
     made, spans = keep_out.cut(one.path, content.data)
     if spans != one.spans or _key(context, file) != one.key:
         return False
-    write_atomic(context.files, file, _mended(adapter, one.path, made), mode=stat.S_IMODE(content.key.mode))
+    mended = _mended(adapter, one.path, made)
+    mode, time = stat.S_IMODE(content.key.mode), content.key.mtime_ns
+    write_atomic(context.files, file, mended, mode=mode, mtime_ns=time)
     return True
 
 

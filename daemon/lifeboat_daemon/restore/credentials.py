@@ -158,7 +158,8 @@ def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     if delivery is not None:
         return _End(delivery[0], delivery[1].reason)
     if item is not None:
-        return _End(_name(item), item.reason if item.action is Action.SKIP else "")
+        stays_out = item.action is Action.SKIP or item.lacks_credentials
+        return _End(_name(item), item.reason if stays_out else "")
     return _End(None, NOT_ASKED)
 
 

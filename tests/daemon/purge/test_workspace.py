@@ -59,6 +59,12 @@ def test_the_file_keeps_its_rights(ada: Protected) -> None:
     assert stat.S_IMODE((ada.workspace / FILE).stat().st_mode) == 0o640
 
 
+def test_the_file_keeps_its_time(ada: Protected) -> None:
+    before = (ada.workspace / FILE).stat().st_mtime_ns
+    cut(ada, planned(ada))
+    assert (ada.workspace / FILE).stat().st_mtime_ns == before
+
+
 def test_a_file_that_changed_since_it_was_shown_stays(ada: Protected) -> None:
     cuts = planned(ada)
     ada.write(FILE, f"# Day\n\n{LINE}\n\nRainy.\n")
