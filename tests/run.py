@@ -12,6 +12,7 @@ these processes see, which ends with them; else on the disk.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import signal
@@ -36,6 +37,10 @@ NEEDED_MEMORY = 6 << 30
 """Bytes that have to be available for temporary files in memory."""
 SIZE = "5g"
 """Limit of the tmpfs; a run of all fast targets leaves about 4 GB in it."""
+UNFINISHED = -1
+"""Stands for the exit status of a target for which no time was left."""
+SECONDS_TO_END = 120.0
+"""For a target that was interrupted to end its processes and to say what it knows."""
 
 
 def main() -> None:
@@ -117,8 +122,14 @@ def modules_of(target: lanes.SlowTarget) -> dict[str, float]:
     return {name: recorded.get(name, lanes.UNRECORDED_SECONDS) for name in names}
 
 
-def run_slow(target: lanes.SlowTarget, parts: Sequence[int], processes: int, given: Sequence[str] = ()) -> int:
-    """Run parts of a slow target; the exit status."""
+def run_slow(
+    target: lanes.SlowTarget,
+    parts: Sequence[int],
+    processes: int,
+    given: Sequence[str] = (),
+    timeout: float | None = None,
+) -> int:
+    """Run parts of a slow target; the exit status, `UNFINISHED` for one that was ended after `timeout` seconds."""
     divided = lanes.divide_into_parts(modules_of(target))
     modules = sorted(module for part in parts for module in divided[part])
     if not modules:
@@ -129,7 +140,16 @@ def run_slow(target: lanes.SlowTarget, parts: Sequence[int], processes: int, giv
     else:
         command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "10", "--durations-min", "1"]
         command += [*target.pytest, "--processes", str(processes if target.parallel else 1), *modules, *given]
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            # pytest ends its processes, and says what failed so far and what took long.
+            process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(SECONDS_TO_END)
+        process.kill()
+    return UNFINISHED
 
 
 def run_everything(known: lanes.Lanes, processes: int) -> int:
@@ -155,13 +175,24 @@ def run_affected(known: lanes.Lanes, processes: int) -> int:
         left = [part for part in range(lanes.PARTS) if part not in parts]
         print(f"  {name}: parts {_numbers(parts)} are run; not run: {_numbers(left)}", flush=True)
     ended = []
-    for name, parts in chosen.items():
-        begun = time.monotonic()
-        print(f"\n-- {name}, parts {_numbers(parts)}", flush=True)
-        status = run_slow(known.slow[name], parts, processes)
-        print(f"-- {name}: exit status {status}, {time.monotonic() - begun:.0f} s", flush=True)
+    for name in lanes.in_turn(list(chosen), turn):
+        begun, left = time.time(), known.ci_seconds - _elapsed()
+        needed = sum(seconds[name][part] for part in chosen[name])
+        print(f"\n-- {name}, parts {_numbers(chosen[name])}", flush=True)
+        if left < needed:
+            print(f"-- {name}: not run, it needs {needed:.0f} s and {left:.0f} s are left", flush=True)
+            continue
+        status = run_slow(known.slow[name], chosen[name], processes, timeout=left)
+        how = "not finished" if status == UNFINISHED else f"exit status {status}"
+        print(f"-- {name}: {how}, {time.time() - begun:.0f} s", flush=True)
         ended.append(status)
     return int(any(ended))
+
+
+def _elapsed() -> float:
+    """Return the seconds since `.ci/run` began; 0 outside of it."""
+    begun = os.environ.get("CI_BEGUN")
+    return time.time() - float(begun) if begun else 0.0
 
 
 def _numbers(parts: Sequence[int]) -> str:

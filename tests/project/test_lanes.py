@@ -101,3 +101,10 @@ def test_more_parts_of_what_is_affected_keep_to_the_time(
 def test_all_parts_of_what_is_affected_are_run_where_there_is_time() -> None:
     seconds = {"soak": [100.0] * 4, "real": [100.0] * 4}
     assert lanes.choose_parts(seconds, {"soak"}, 2, 500.0) == {"soak": [0, 1, 2, 3], "real": [2]}
+
+
+def test_each_target_is_the_first_one_in_its_turn() -> None:
+    names = [*KNOWN.slow]
+    turns = [lanes.in_turn(names, turn) for turn in range(len(names))]
+    assert [turn[0] for turn in turns] == names
+    assert all(sorted(turn) == sorted(names) for turn in turns)

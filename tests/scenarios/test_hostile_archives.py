@@ -227,8 +227,8 @@ def test_credentials_go_into_signed_states_only(
 
 
 def test_what_was_accepted_unsigned_does_not_become_a_way_to_credentials(machine: Harbour, exported: Path) -> None:
-    """An import is signed by this machine: the sealed payload still says which file it belongs to, whole. The file gets a
-    gap."""
+    """An import is signed by this machine: the sealed payload still says which file it belongs to, whole. The file
+    gets a gap."""
     changed = _pointed_at_soul(ArchiveFile(exported)) | {"lifeboat/signature.json": None, "lifeboat/leaves.bin": None}
     hostile = edit(exported, machine.folder / "hostile.alf", changed)
     report = exchange.import_(machine.ada.context, hostile, machine.workspace, "openclaw", accept_unsigned=True)

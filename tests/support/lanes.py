@@ -35,6 +35,9 @@ class Lanes:
     slow: Mapping[str, SlowTarget]
     affects: Mapping[str, Collection[str]]
     slow_seconds: float
+    """What the slow parts of one run of CI may take together."""
+    ci_seconds: float
+    """After so many seconds of a run of CI no slow part goes on: the machine is too slow that hour."""
 
 
 def load_lanes() -> Lanes:
@@ -44,7 +47,7 @@ def load_lanes() -> Lanes:
         name: SlowTarget(name, fields["folder"], fields["parallel"], tuple(fields.get("pytest", ())))
         for name, fields in read["slow"].items()
     }
-    return Lanes(read["fast"], slow, read["affects"], read["ci"]["slow_minutes"] * 60.0)
+    return Lanes(read["fast"], slow, read["affects"], read["ci"]["slow_minutes"] * 60.0, read["ci"]["minutes"] * 60.0)
 
 
 def affected_targets(lanes: Lanes, changed: Iterable[str]) -> list[str]:
@@ -89,3 +92,10 @@ def choose_parts(
                 chosen[name].append(part)
                 left -= seconds[name][part]
     return {name: sorted(parts) for name, parts in chosen.items()}
+
+
+def in_turn(names: Sequence[str], turn: int) -> list[str]:
+    """Return the names in the same circle, beginning with another one each turn: where time runs out, it is not always
+    the same target that is left out."""
+    first = turn % len(names) if names else 0
+    return [*names[first:], *names[:first]]
