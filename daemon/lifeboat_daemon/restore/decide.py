@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lifeboat_daemon.name_conflicts import parents
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.journal import Seen
@@ -150,7 +151,7 @@ def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Ru
     if wanted.kind not in (FILE, LINK, FOLDER):
         return f"{wanted.kind} is a kind of entry that this release cannot make"
     if wanted.kind == LINK and names.leaves_folder(wanted.name, wanted.target, rules.root):
-        return f"the link leads out of the workspace, to {names.printable(wanted.target)}"
+        return f"the link leads out of the workspace, to {printable(wanted.target)}"
     if found is not None and rules.keep:
         return "it is there already, and files of the runtime's own folder are never replaced"
     if found is not None and found.kind == OTHER:
