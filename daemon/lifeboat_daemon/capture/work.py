@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -29,7 +30,7 @@ from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
-from lifeboat_daemon.state_documents import WORKSPACE_MODE
+from lifeboat_daemon.state_documents import ALL, RIGHTS, WORKSPACE_MODE
 
 JsonObject = dict[str, Any]
 
@@ -262,6 +263,8 @@ class Work:
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        if self._session.head is None and os.name != "nt":
+            head[RIGHTS] = ALL
         head.pop(WORKSPACE_MODE, None)
         status = self._seen.workspace.folder.stat()
         if not has_usual_rights(status.st_mode):

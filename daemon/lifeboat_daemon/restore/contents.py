@@ -66,10 +66,10 @@ class Wanted:
         """The rights to make a file or folder with."""
         return metas.mode_of(self.meta)
 
-    def has_rights(self, mode: int) -> bool:
-        """Whether a file or folder with these rights may stay. Earlier releases kept two bits alone: what is narrower
-        than these say is not made wider."""
-        if mode == self.mode or "mode" in self.meta:
+    def has_rights(self, mode: int, *, all_kept: bool) -> bool:
+        """Return whether a file or folder with these rights may stay. Where the state does not keep all nine bits
+        (`all_kept`), what is narrower than its two bits say is not made wider."""
+        if all_kept or mode == self.mode or "mode" in self.meta:
             return mode == self.mode
         return mode & 0o700 == self.mode & 0o700 and mode & ~self.mode == 0
 

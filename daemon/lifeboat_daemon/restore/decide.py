@@ -56,13 +56,14 @@ class Item:
 class Rules:
     """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
     have its credentials ("" when it can, or has none); `keep` forbids to replace what is there (files of
-    the runtime's home)."""
+    the runtime's home); `all_rights` says that the state keeps all nine bits of its files."""
 
     root: Path
     tree: Tree
     equal: Callable[[Wanted, bytes], bool]
     barred: Callable[[Wanted], str]
     keep: bool = False
+    all_rights: bool = False
 
 
 def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules) -> list[Item]:
@@ -122,7 +123,9 @@ def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
 def _same(wanted: Wanted, found: Found, rules: Rules) -> Item:
     wrong_time = wanted.kind == FILE and wanted.mtime_ns not in (None, found.mtime_ns) and not rules.keep
     old_time = found.mtime_ns if wrong_time else None
-    wrong_mode = wanted.kind == FOLDER and not wanted.has_rights(found.mode) and not rules.keep
+    wrong_mode = (
+        wanted.kind == FOLDER and not wanted.has_rights(found.mode, all_kept=rules.all_rights) and not rules.keep
+    )
     old_mode = found.mode if wrong_mode else None
     return Item(
         wanted.name, Action.SAME, rules.root, wanted, found.seen, wanted.kind, old_time=old_time, old_mode=old_mode
@@ -136,7 +139,7 @@ def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
         return True
     if wanted.kind == LINK:
         return found.target == wanted.target
-    return wanted.has_rights(found.mode) and _same_bytes(wanted, found, rules)
+    return wanted.has_rights(found.mode, all_kept=rules.all_rights) and _same_bytes(wanted, found, rules)
 
 
 def _same_bytes(wanted: Wanted, found: Found, rules: Rules) -> bool:

@@ -36,6 +36,7 @@ from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
+from lifeboat_daemon.state_documents import keeps_all_rights
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import VaultMissing
 from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
@@ -438,7 +439,8 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
 
 def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:
     tree: Tree = NoTree() if is_fresh else DiskTree(context.files, folder)
-    return Rules(folder, tree, _equal(state, filler), _barred(state, filler))
+    all_rights = keeps_all_rights(state)
+    return Rules(folder, tree, _equal(state, filler), _barred(state, filler), all_rights=all_rights)
 
 
 def _filler_at_hand(context: Context, state: State) -> Filler | None:
