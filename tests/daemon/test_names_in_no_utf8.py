@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -12,13 +13,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_daemon import logs, readable_json
+from lifeboat_daemon.capture.look import MOUNTS
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND, is_there
 from lifeboat_daemon.remotes.sealed.folder_files import ROOT_FILE
+from lifeboat_daemon.state_db import StateDb
 from support.daemon.cli_client import run
 from support.daemon.machines import Machine
+from support.failing_files import FailingFiles
 
 ODD = os.fsdecode(b"caf\xe9")
 SPELLED = "caf\\xe9"
@@ -109,3 +113,27 @@ def test_an_agent_has_its_copy_in_such_a_folder(ada: Machine, tmp_path: Path) ->
     run("sync", "ada")
     run("verify", "ada", "--remote", "stick")
     assert [each.name for each in tmp_path.iterdir() if each.name.startswith("caf")] == [ODD]
+
+
+def test_a_folder_with_such_a_name_that_cannot_be_read_is_named_in_the_status(ada: Machine) -> None:
+    ada.write(f"{ODD}/note.md", "# Note\n")
+    ada.capture()
+    ada.files = FailingFiles(errno.EIO, lambda name, path: name == "scan" and path.endswith(ODD))
+    report = ada.capture()
+    assert list(report.unread) == ["raw/openclaw/caf%E9/"]
+    assert "caf%E9" in str(run("status", "ada"))
+
+
+def test_a_file_system_with_such_a_name_that_is_not_mounted_keeps_what_lay_in_it(
+    ada: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.write(f"{ODD}/note.md", "# Note\n")
+    with (
+        ada.context.vault(ada.agent.id) as vault,
+        StateDb.open(ada.context.home.state_file(ada.agent.id), vault.id) as db,
+        db.transaction(),
+    ):
+        db.put(MOUNTS, [f"raw/openclaw/{ODD}/"])
+    ada.capture()
+    report = ada.capture()
+    assert "raw/openclaw/caf%E9/" in report.unread

@@ -21,6 +21,7 @@ from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.capture.read import has_usual_rights
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
@@ -99,7 +100,7 @@ class Work:
         """Read what changed in the tree and in the runtime's databases."""
         found, report = self._seen.scan, self._session.report
         settled = stores.hold_back(found, self._seen.started_ns)
-        report.unread.update(found.unread)
+        report.unread.update({archive_name(native)[0]: why for native, why in found.unread.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
