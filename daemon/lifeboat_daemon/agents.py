@@ -22,6 +22,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
 from lifeboat_daemon.folder_names import folders_in, is_there, paths_in
 from lifeboat_daemon.locks import agent_lock, home_lock
+from lifeboat_daemon.readable_json import is_utf8, printable
 from lifeboat_daemon.remotes import aside
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.errors import VaultError
@@ -190,6 +191,8 @@ def check_workspace(context: Context, folder: Path, *, but: str | None = None) -
     """
     real = Path(os.path.realpath(folder))
     home = Path(os.path.realpath(context.home.folder))
+    if not is_utf8(str(real)):
+        raise WorkspaceRefused(f"the path {printable(str(real))} is no UTF-8 text")
     if real == Path(real.anchor):
         raise WorkspaceRefused(f"{real} is the root of the file system")
     if real in _home_folders(context):

@@ -25,10 +25,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO, cast
 
-import msgspec
-
 from lifeboat_alf import ids, times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import readable_json
 from lifeboat_daemon.home import Home
 
 JsonObject = dict[str, Any]
@@ -292,7 +291,7 @@ class _File(logging.handlers.RotatingFileHandler):
 
     def format(self, record: logging.LogRecord) -> str:
         document = document_of(record)
-        return msgspec.json.encode(document | {"lost": self._lost} if self._lost else document).decode()
+        return readable_json.encode(document | {"lost": self._lost} if self._lost else document).decode()
 
     def handleError(self, record: logging.LogRecord) -> None:
         self._lost += 1
@@ -346,7 +345,7 @@ def words_of(document: JsonObject) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3g}"
-    return value if isinstance(value, str) and " " not in value else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) and " " not in value else readable_json.encode(value).decode()
 
 
 def _is_journal(stream: TextIO) -> bool:

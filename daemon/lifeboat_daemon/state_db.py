@@ -4,6 +4,7 @@ decision: it is thrown away when it is missing, damaged, older or of another vau
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 import stat
@@ -11,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lifeboat_alf import codec
 from lifeboat_daemon.seen import Known, StatKey
 
 VERSION = 9
@@ -169,10 +169,12 @@ class StateDb:
     def get(self, key: str) -> Any:
         """A small fact, None when it is not known."""
         row = self.connection.execute("select value from fact where key = ?", (key,)).fetchone()
-        return None if row is None else codec.decode(row[0].encode())
+        return None if row is None else json.loads(row[0])
 
     def put(self, key: str, value: Any) -> None:
-        self.connection.execute("insert or replace into fact values (?, ?)", (key, codec.encode(value).decode()))
+        # Python's own JSON writes native names that are no UTF-8 so that they come back.
+        text = json.dumps(value, separators=(",", ":"))
+        self.connection.execute("insert or replace into fact values (?, ?)", (key, text))
 
     def seen(self) -> dict[str, Known]:
         """What the last capture saw, by native name."""

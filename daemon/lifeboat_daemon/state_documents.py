@@ -9,6 +9,14 @@ from lifeboat_alf.state import State
 WORKSPACE_MODE = "workspace_mode"
 """In the manifest: the nine bits of the workspace's own rights as three octal digits; absent for 755."""
 
+RIGHTS, ALL = "rights", "all"
+"""In the manifest, of an agent whose every state keeps all nine bits: an entry without `mode` has the usual rights."""
+
+
+def keeps_all_rights(state: State) -> bool:
+    """Return whether the rights of every entry are known. Earlier releases kept two bits alone."""
+    return of(state, layout.MANIFEST).get(RIGHTS) == ALL
+
 
 def workspace_mode(state: State) -> int:
     """The rights that a workspace is made with."""

@@ -34,11 +34,11 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.inventory import Proven
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from contextlib import closing
@@ -14,6 +15,7 @@ from lifeboat_daemon.capture import read, sqlite_files
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon.database_writers import SPILLING, TABLE, many, rows_in, writer_of
 from support.daemon.protected import Protected, protected_agent
+from support.failing_files import FailingFiles
 from support.prepared_folders import PreparedFolders
 
 LIMIT = 64 << 20
@@ -36,6 +38,12 @@ def kept(ada: Protected) -> bytes:
 def restored(ada: Protected, folder: Path, name: str = "orders.db") -> Path:
     restore(ada.context, ada.agent, RestoreOptions(to=folder / "workspace", reindex=False))
     return folder / "workspace" / name
+
+
+def paths_of(ada: Protected) -> list[str]:
+    """Return the archive paths of the newest sequence."""
+    with ada.context.vault(ada.agent.id) as vault:
+        return [entry.path for entry in vault.state().entries()]
 
 
 def beside(database: Path) -> dict[str, tuple[int, int, int]]:
@@ -199,3 +207,35 @@ def test_what_stands_where_a_log_would_and_is_no_file_is_no_log(tmp_path: Path) 
     (tmp_path / "file").touch()
     found = [sqlite_files.has_log(SystemFiles(), tmp_path / name) for name in ("a", "b", "c", "file/in.md")]
     assert found == [False] * 4
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_database_that_cannot_be_read_for_a_moment_is_named_and_its_log_is_no_file_of_its_own(
+    ada: Protected, tmp_path: Path, nth: int
+) -> None:
+    database = ada.workspace / "orders"
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=wal", TABLE, many(9))
+        ada.files = failing = FailingFiles(errno.EIO)
+        left = [nth]
+
+        def refuses(name: str, path: str) -> bool:
+            left[0] -= name == "open_regular" and path == str(database)
+            return left[0] == 0 and name == "open_regular" and path == str(database)
+
+        failing.refuses = refuses
+        report = ada.capture()
+        assert failing.fired == 1
+        assert not report.complete
+        assert not any("orders-" in path for path in paths_of(ada))
+        failing.heal()
+        assert ada.capture().complete
+        assert not any("orders-" in path for path in paths_of(ada))
+    assert rows_in(restored(ada, tmp_path, "orders")) == 9
+
+
+def test_a_link_beside_what_is_named_like_a_log_hinders_no_capture(ada: Protected) -> None:
+    (ada.workspace / "orders").symlink_to("MEMORY.md")
+    ada.write("orders-wal", "no log\n")
+    assert ada.capture().complete
+    assert {"orders", "orders-wal"} <= {path.rpartition("/")[2] for path in paths_of(ada)}

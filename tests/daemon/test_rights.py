@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import metas
-from lifeboat_daemon import verification
+from lifeboat_daemon import state_documents, verification
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 from support.daemon.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
@@ -94,7 +94,25 @@ def test_a_change_of_rights_alone_is_captured_and_not_again(ada: Protected) -> N
         assert drill.mismatches == []
 
 
-def test_what_is_narrower_than_an_earlier_release_knew_is_not_made_wider(ada: Protected) -> None:
+@pytest.mark.parametrize("mode", [0o640, 0o664, 0o600, 0o755])
+def test_a_restore_in_place_gives_the_usual_rights_back(ada: Protected, mode: int) -> None:
+    (ada.workspace / "empty").mkdir(mode=0o755)
+    ada.capture()
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.state().sequence.number
+    (ada.workspace / "MEMORY.md").chmod(mode)
+    (ada.workspace / "empty").chmod(0o750)
+    ada.write("SOUL.md", "# Soul\n\nAnother one.\n")
+    ada.capture()
+    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    assert rights(ada.workspace)["MEMORY.md"] == 0o644
+    assert rights(ada.workspace)["empty"] == 0o755
+
+
+def test_what_is_narrower_than_an_earlier_release_knew_is_not_made_wider(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_documents, "ALL", "two bits")
     with ada.context.vault(ada.agent.id) as vault:
         head = vault.state().sequence.number
     (ada.workspace / "MEMORY.md").chmod(0o640)

@@ -105,15 +105,18 @@ class Walk:
         kept = False
         for entry in entries:
             if entry.name in beside:
-                self._skip_side_file(relative + entry.name)
+                self._skip_side_file(relative + entry.name, beside[entry.name])
             else:
-                kept = self._entry(entry, relative + entry.name, beside.get(entry.name + sqlite_files.WAL)) or kept
+                log = beside.get(entry.name + sqlite_files.WAL)
+                kept = self._entry(entry, relative + entry.name, log and log.entry) or kept
         return kept
 
-    def _skip_side_file(self, relative: str) -> None:
+    def _skip_side_file(self, relative: str, beside: sqlite_files.SideFile) -> None:
         """A log that does not fit its database damages it: what it says is read together with the database."""
         name, _ = names.archive_name(relative)
-        if self._is_wanted(name):
+        if beside.problem:
+            self.scan.unread[self.root.prefix + relative] = beside.problem
+        elif self._is_wanted(name):
             self.scan.skipped[self.root.prefix + name] = "side file of a database"
 
     def _unreadable(self, real: str, relative: str, error: OSError) -> None:

@@ -50,8 +50,8 @@ def may_be_database(size: int, *, has_log: bool) -> bool:
 
 
 def is_database(files: FileOperations, path: StrPath) -> bool:
-    """Whether a file begins as an SQLite database does; False for one that cannot be read."""
-    with contextlib.suppress(OSError):
+    """Return whether a file begins as an SQLite database does; False where no file is. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, NotRegular):
         return _first_bytes(files, path, len(HEADER)) == HEADER
     return False
 
@@ -62,16 +62,30 @@ def has_log(files: FileOperations, path: StrPath) -> bool:
     return (log is not None and log.numbers.startswith(_WAL_MAGIC)) or _mark(files, path, JOURNAL) is not None
 
 
-def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> dict[str, os.DirEntry[str]]:
-    """Of the entries of one folder, by name: those that SQLite keeps beside a database that is there."""
+class SideFile(NamedTuple):
+    """A file that SQLite keeps beside a database. `problem` says why it is not known whether it is one: the file that
+    would be the database cannot be read."""
+
+    entry: os.DirEntry[str]
+    problem: str
+
+
+def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> dict[str, SideFile]:
+    """Return those of the entries of one folder, by name, that SQLite keeps beside a database that is there."""
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
         return {}
     named = {name: entry for name, entry in named.items() if entry.is_file(follow_symlinks=False)}
-    paths = {entry.name: entry.path for entry in entries}
-    databases = {name.rpartition("-")[0] for name in named} & paths.keys()
-    databases = {name for name in databases if is_database(files, paths[name])}
-    return {name: entry for name, entry in named.items() if name.rpartition("-")[0] in databases}
+    paths = {entry.name: entry.path for entry in entries if entry.is_file(follow_symlinks=False)}
+    problems: dict[str, str] = {}
+    for name in {name.rpartition("-")[0] for name in named} & paths.keys():
+        try:
+            if is_database(files, paths[name]):
+                problems[name] = ""
+        except OSError as error:
+            problems[name] = error.strerror or str(error)
+    above = {name: name.rpartition("-")[0] for name in named}
+    return {name: SideFile(named[name], problems[above[name]]) for name in named if above[name] in problems}
 
 
 def with_log(key: StatKey, log: os.stat_result | None) -> StatKey:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -20,6 +21,7 @@ from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
 from lifeboat_daemon.capture.large import LargeFiles, Limits
 from lifeboat_daemon.capture.look import Look
+from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.capture.read import has_usual_rights
 from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
@@ -29,7 +31,7 @@ from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
-from lifeboat_daemon.state_documents import WORKSPACE_MODE
+from lifeboat_daemon.state_documents import ALL, RIGHTS, WORKSPACE_MODE
 
 JsonObject = dict[str, Any]
 
@@ -98,7 +100,7 @@ class Work:
         """Read what changed in the tree and in the runtime's databases."""
         found, report = self._seen.scan, self._session.report
         settled = stores.hold_back(found, self._seen.started_ns)
-        report.unread.update(found.unread)
+        report.unread.update({archive_name(native)[0]: why for native, why in found.unread.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
@@ -262,6 +264,8 @@ class Work:
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        if self._session.head is None and os.name != "nt":
+            head[RIGHTS] = ALL
         head.pop(WORKSPACE_MODE, None)
         status = self._seen.workspace.folder.stat()
         if not has_usual_rights(status.st_mode):

@@ -9,7 +9,7 @@ import click
 from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE
+from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE, TEXT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
 
@@ -159,10 +159,10 @@ def diff(
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.argument("words", nargs=-1, required=True)
-@click.option("--type", "memory_type", help="Only this memory type.")
-@click.option("--namespace", help="Only this namespace.")
-@click.option("--tag", help="Only records with this tag.")
+@click.argument("words", type=TEXT, nargs=-1, required=True)
+@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
+@click.option("--namespace", type=TEXT, help="Only this namespace.")
+@click.option("--tag", type=TEXT, help="Only records with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
 @click.option("--history", "in_history", is_flag=True, help="Also what is not there any more, and lines of files.")
 @click.option("--for-agent", is_flag=True, help="As data that another agent may read: wrapped, escaped, bounded.")

@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.readable_json import is_utf8
 
 Names = Callable[[click.Context], Iterable[str]]
 
@@ -30,6 +31,17 @@ class Named(click.ParamType[str]):
         except (LifeboatError, OSError):
             return []
         return [CompletionItem(name) for name in found if name.casefold().startswith(incomplete.casefold())]
+
+
+class Utf8(click.ParamType[str]):
+    """Text that may stand in a memory, which is UTF-8."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not is_utf8(str(value)):
+            self.fail("it is no UTF-8 text", param, ctx)
+        return str(value)
 
 
 class Duration(click.ParamType[int]):
@@ -110,4 +122,5 @@ RUNTIME = Named("runtime", _runtimes)
 SETTING = Named("setting", _settings)
 DURATION = Duration()
 SIZE = Size()
+TEXT = Utf8()
 COUNT = click.IntRange(min=1)

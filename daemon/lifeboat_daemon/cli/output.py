@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import readable_json
 from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
 from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
@@ -52,13 +52,13 @@ class Output:
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:
-            sys.stdout.write(codec.encode_pretty(value).decode() + "\n")
+            sys.stdout.write(readable_json.encode_pretty(value).decode() + "\n")
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
         """One of several documents, each on a line of its own, at once: what is told while it happens."""
-        sys.stdout.write(codec.encode(value).decode() + "\n")
+        sys.stdout.write(readable_json.encode(value).decode() + "\n")
         sys.stdout.flush()
 
     def line(self, text: object = "", *, style: str = "") -> None:
@@ -108,7 +108,7 @@ class Output:
                 "fix": error.fix,
                 "retryable": error.retryable,
             }
-            sys.stdout.write(codec.encode_pretty({"error": document}).decode() + "\n")
+            sys.stdout.write(readable_json.encode_pretty({"error": document}).decode() + "\n")
             return
         _say(self.notes, f"{error.title}.", "bold red")
         _say(self.notes, plain(error.message))

@@ -12,7 +12,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import records as memories
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT
+from lifeboat_daemon.cli.naming import AGENT, COUNT, TEXT
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.words import NO_BREAK, count_text, path_text, time_text, when_text
@@ -35,14 +35,14 @@ def records() -> None:
     ),
 )
 @click.argument("agent", type=AGENT)
-@click.option("--type", "memory_type", help="Only this memory type.")
-@click.option("--status", help="Only active, archived or deleted ones; without it all but the deleted.")
-@click.option("--namespace", help="Only this namespace.")
-@click.option("--tag", help="Only memories with this tag.")
+@click.option("--type", "memory_type", type=TEXT, help="Only this memory type.")
+@click.option("--status", type=TEXT, help="Only active, archived or deleted ones; without it all but the deleted.")
+@click.option("--namespace", type=TEXT, help="Only this namespace.")
+@click.option("--tag", type=TEXT, help="Only memories with this tag.")
 @click.option("--identity-version", type=int, help="Only memories made under this version of the identity.")
-@click.option("--words", default="", help="Only memories that hold these words; the last may be unfinished.")
+@click.option("--words", type=TEXT, default="", help="Only memories that hold these words; the last may be unfinished.")
 @click.option("--limit", type=COUNT, help="Only so many, the newest.")
-@click.option("--after", metavar="ID", help="Go on after this memory, which ended the page before.")
+@click.option("--after", type=TEXT, metavar="ID", help="Go on after this memory, which ended the page before.")
 @session_command
 def list_records(
     session: Session,
@@ -86,7 +86,7 @@ def _row(record: JsonObject) -> tuple[str, ...]:
 
 @records.command(epilog=examples("lifeboat search Juniper insurance", "lifeboat records show Juniper ID"))
 @click.argument("agent", type=AGENT)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
     """The memories that ids name; any id of a chain will do."""
@@ -126,7 +126,7 @@ def _change(session: Session, agent: str, ids: tuple[str, ...], change: Change, 
 
 @records.command(epilog=examples("lifeboat search Juniper insurance", "lifeboat records forget Juniper ID"))
 @click.argument("agent", type=AGENT)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def forget(session: Session, agent: str, ids: tuple[str, ...]) -> None:
     """Drop memories, also while their file still holds the text. Reversible; history keeps them."""
@@ -135,7 +135,7 @@ def forget(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 @records.command()
 @click.argument("agent", type=AGENT)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def restore(session: Session, agent: str, ids: tuple[str, ...]) -> None:
     """Bring forgotten or deleted memories back."""
@@ -144,7 +144,7 @@ def restore(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 @records.command()
 @click.argument("agent", type=AGENT)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def pin(session: Session, agent: str, ids: tuple[str, ...]) -> None:
     """Memories that must not go without your word."""
@@ -153,7 +153,7 @@ def pin(session: Session, agent: str, ids: tuple[str, ...]) -> None:
 
 @records.command()
 @click.argument("agent", type=AGENT)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
+@click.argument("ids", type=TEXT, metavar="ID...", nargs=-1, required=True)
 @session_command
 def unpin(session: Session, agent: str, ids: tuple[str, ...]) -> None:
     """Take pins away."""

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import readable_json
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.errors import BadRequest, ServiceError
 
@@ -123,4 +124,4 @@ def _not_too_large(line: bytes) -> bytes:
 
 
 def _line(message: JsonObject) -> bytes:
-    return msgspec.json.encode(message) + b"\n"
+    return readable_json.encode(message) + b"\n"

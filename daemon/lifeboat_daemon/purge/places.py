@@ -14,9 +14,9 @@ from lifeboat_alf.purging import Wanted, masked
 from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import undo_folders
-from lifeboat_daemon.words import path_text
 
 WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20
@@ -56,9 +56,11 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
             looked.sights += _sights(place, name, path, wanted)
             looked.files += 1
             if form := form_of(_start_of(path)):
-                looked.opaque[path_text(name)] = form
-        except (OSError, _TooLarge) as error:
-            looked.unread[path_text(name)] = str(error)
+                looked.opaque[name] = form
+        except OSError as error:
+            looked.unread[name] = error.strerror or str(error)
+        except _TooLarge as error:
+            looked.unread[name] = str(error)
     return looked
 
 
@@ -74,15 +76,16 @@ class _TooLarge(Exception):
 
 
 def _files(context: Context, agent: Agent) -> Iterator[tuple[str, str, Path]]:
-    """(place, the name people know, where it lies)."""
+    """Yield (place, the name people know, where it lies). Receipts are JSON: a name that is no UTF-8 is spelled as an
+    archive spells it."""
     for name, path in _live(context, agent):
         yield WORKSPACE, name, path
     for folder in undo_folders.of(context, agent):
         for path in _tree(folder):
-            yield UNDO, str(path), path
+            yield UNDO, _text(path), path
     for folder in (context.home.logs_folder, context.home.restore_folder):
         for path in _tree(folder):
-            yield HOME, str(path.relative_to(context.home.folder)), path
+            yield HOME, _text(path.relative_to(context.home.folder)), path
 
 
 def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
@@ -104,7 +107,11 @@ def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
 
 def _name(agent: Agent, path: Path) -> str:
     """As people know it: inside the workspace by its name there."""
-    return str(path.relative_to(agent.workspace) if path.is_relative_to(agent.workspace) else path)
+    return _text(path.relative_to(agent.workspace) if path.is_relative_to(agent.workspace) else path)
+
+
+def _text(path: Path) -> str:
+    return archive_name(path.as_posix())[0]
 
 
 def _is_ours(path: Path, workspace: Path) -> bool:

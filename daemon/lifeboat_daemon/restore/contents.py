@@ -17,6 +17,7 @@ from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.names import native_name
 from lifeboat_daemon.errors import UnsafeName
 from lifeboat_daemon.name_conflicts import in_the_way
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.inventory import Inventory
@@ -65,10 +66,10 @@ class Wanted:
         """The rights to make a file or folder with."""
         return metas.mode_of(self.meta)
 
-    def has_rights(self, mode: int) -> bool:
-        """Whether a file or folder with these rights may stay. Earlier releases kept two bits alone: what is narrower
-        than these say is not made wider."""
-        if mode == self.mode or "mode" in self.meta:
+    def has_rights(self, mode: int, *, all_kept: bool) -> bool:
+        """Return whether a file or folder with these rights may stay. Where the state does not keep all nine bits
+        (`all_kept`), what is narrower than its two bits say is not made wider."""
+        if all_kept or mode == self.mode or "mode" in self.meta:
             return mode == self.mode
         return mode & 0o700 == self.mode & 0o700 and mode & ~self.mode == 0
 
@@ -171,7 +172,7 @@ def _without_conflicts(wanted: dict[str, Wanted]) -> list[LeftOut]:
     for name, below in in_the_way({name: each.kind for name, each in wanted.items()}):
         first_below.setdefault(name, below)
     return [
-        LeftOut(wanted.pop(name), CONFLICT, f"it stands where {names.printable(below)} needs a folder")
+        LeftOut(wanted.pop(name), CONFLICT, f"it stands where {printable(below)} needs a folder")
         for name, below in first_below.items()
     ]
 
@@ -179,7 +180,7 @@ def _without_conflicts(wanted: dict[str, Wanted]) -> list[LeftOut]:
 def check_nothing_behind_links(wanted: Mapping[str, Wanted]) -> None:
     """No workspace has a file below a link or a file; a state that does would write through the link. UnsafeName."""
     for parent, name in in_the_way({name: each.kind for name, each in wanted.items()}):
-        raise UnsafeName(f"{names.printable(name)} lies behind {names.printable(parent)}, which is no folder")
+        raise UnsafeName(f"{printable(name)} lies behind {printable(parent)}, which is no folder")
 
 
 def _put(wanted: dict[str, Wanted], item: Wanted) -> None:

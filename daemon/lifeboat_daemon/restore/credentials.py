@@ -14,13 +14,13 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import things
 from lifeboat_daemon.restore.contents import DATABASE
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import HomePlan, Keys
 from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.state_documents import capabilities, credentials_of, of, texts
 from lifeboat_keys.encodings import to_base64
 

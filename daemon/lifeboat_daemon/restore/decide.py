@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lifeboat_daemon.name_conflicts import parents
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.journal import Seen
@@ -55,13 +56,14 @@ class Item:
 class Rules:
     """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
     have its credentials ("" when it can, or has none); `keep` forbids to replace what is there (files of
-    the runtime's home)."""
+    the runtime's home); `all_rights` says that the state keeps all nine bits of its files."""
 
     root: Path
     tree: Tree
     equal: Callable[[Wanted, bytes], bool]
     barred: Callable[[Wanted], str]
     keep: bool = False
+    all_rights: bool = False
 
 
 def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules) -> list[Item]:
@@ -121,7 +123,9 @@ def _decide_one(wanted: Wanted, gone: Iterable[str], rules: Rules) -> Item:
 def _same(wanted: Wanted, found: Found, rules: Rules) -> Item:
     wrong_time = wanted.kind == FILE and wanted.mtime_ns not in (None, found.mtime_ns) and not rules.keep
     old_time = found.mtime_ns if wrong_time else None
-    wrong_mode = wanted.kind == FOLDER and not wanted.has_rights(found.mode) and not rules.keep
+    wrong_mode = (
+        wanted.kind == FOLDER and not wanted.has_rights(found.mode, all_kept=rules.all_rights) and not rules.keep
+    )
     old_mode = found.mode if wrong_mode else None
     return Item(
         wanted.name, Action.SAME, rules.root, wanted, found.seen, wanted.kind, old_time=old_time, old_mode=old_mode
@@ -135,7 +139,7 @@ def _is_same(wanted: Wanted, found: Found, rules: Rules) -> bool:
         return True
     if wanted.kind == LINK:
         return found.target == wanted.target
-    return wanted.has_rights(found.mode) and _same_bytes(wanted, found, rules)
+    return wanted.has_rights(found.mode, all_kept=rules.all_rights) and _same_bytes(wanted, found, rules)
 
 
 def _same_bytes(wanted: Wanted, found: Found, rules: Rules) -> bool:
@@ -150,7 +154,7 @@ def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Ru
     if wanted.kind not in (FILE, LINK, FOLDER):
         return f"{wanted.kind} is a kind of entry that this release cannot make"
     if wanted.kind == LINK and names.leaves_folder(wanted.name, wanted.target, rules.root):
-        return f"the link leads out of the workspace, to {names.printable(wanted.target)}"
+        return f"the link leads out of the workspace, to {printable(wanted.target)}"
     if found is not None and rules.keep:
         return "it is there already, and files of the runtime's own folder are never replaced"
     if found is not None and found.kind == OTHER:

@@ -11,11 +11,11 @@ from lifeboat_adapters.receipts import counted
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.contents import FILE, MERGED
 from lifeboat_daemon.restore.credentials import Fate
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.hiding import HideFile
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.words import count_text, time_text

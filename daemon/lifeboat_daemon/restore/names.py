@@ -19,6 +19,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture.names import archive_name, native_name
 from lifeboat_daemon.errors import UnsafeName
 from lifeboat_daemon.name_conflicts import parents
+from lifeboat_daemon.readable_json import is_utf8, printable
 
 _NAME_BYTES = 255
 _PATH_BYTES = 4096
@@ -43,11 +44,6 @@ def is_safe(name: str) -> bool:
     if "\0" in name or any(part in ("", ".", "..") for part in parts):
         return False
     return os.name != "nt" or not any(":" in part or "\\" in part for part in parts)
-
-
-def printable(name: str) -> str:
-    """A name as JSON can hold it."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def leaves_folder(name: str, target: str, folder: Path) -> bool:
@@ -89,17 +85,9 @@ def _too_long(name: str, folder: Path) -> str | None:
 
 def _is_odd(name: str) -> bool:
     """What not every file system takes: bytes that are not UTF-8, what Windows reserves."""
-    if not _is_text(name):
+    if not is_utf8(name):
         return True
     return sys.platform == "win32" and not _WINDOWS_RESERVED.isdisjoint(name)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _twins(names: list[str]) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import BadMoment, NothingToRestore, system_errors
 from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.restore.names import printable
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.plan import Plan, plan
 from lifeboat_daemon.restore.report import RestoreReport

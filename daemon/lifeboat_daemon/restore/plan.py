@@ -21,6 +21,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import not_captured
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import contents as contents_module
 from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
@@ -30,11 +31,12 @@ from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
-from lifeboat_daemon.restore.names import Unholdable, printable
+from lifeboat_daemon.restore.names import Unholdable
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
+from lifeboat_daemon.state_documents import keeps_all_rights
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import VaultMissing
 from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
@@ -437,7 +439,8 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
 
 def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:
     tree: Tree = NoTree() if is_fresh else DiskTree(context.files, folder)
-    return Rules(folder, tree, _equal(state, filler), _barred(state, filler))
+    all_rights = keeps_all_rights(state)
+    return Rules(folder, tree, _equal(state, filler), _barred(state, filler), all_rights=all_rights)
 
 
 def _filler_at_hand(context: Context, state: State) -> Filler | None:

@@ -12,12 +12,12 @@ from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import withheld
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import receipt
 from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.databases import is_table
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
 from lifeboat_daemon.restore.things import MEMORY, ROW
 from lifeboat_daemon.state_documents import credentials_of

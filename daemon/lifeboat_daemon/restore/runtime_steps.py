@@ -12,10 +12,10 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.progress import Tell, quietly
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import RestoreReport, with_fates
 from lifeboat_daemon.restore.surroundings import into, locate

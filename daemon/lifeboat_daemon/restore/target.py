@@ -13,6 +13,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import TargetRefused
+from lifeboat_daemon.readable_json import is_utf8, printable
 from lifeboat_daemon.restore.moves import is_inside
 
 _SYSTEM = (
@@ -101,6 +102,8 @@ def check_state_dir(context: Context, folder: Path, workspace: Path) -> Path:
 
 
 def _check_place(target: Path, user_home: Path) -> None:
+    if not is_utf8(str(target)):
+        raise TargetRefused(f"the path {printable(str(target))} is no UTF-8 text")
     if target == target.parent or target in map(Path, _NOT_THEMSELVES):
         raise TargetRefused(f"{target} is a folder of the system")
     if any(is_inside(target, Path(folder)) for folder in _SYSTEM):

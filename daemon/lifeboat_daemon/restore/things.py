@@ -13,9 +13,9 @@ import msgspec
 
 from lifeboat_alf import embeddings, layout
 from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.contents import DATABASES
 from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.state_documents import credentials_of, read
 
 MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"

@@ -19,6 +19,7 @@ from lifeboat_daemon.errors import NothingToUndo, TargetChanged, system_errors
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, quietly
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves, target
 from lifeboat_daemon.restore.at_work import check_before_undo
@@ -37,7 +38,6 @@ from lifeboat_daemon.restore.journal import (
     to_path,
     to_text,
 )
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent, settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
@@ -22,7 +23,12 @@ def is_there(url: str) -> bool:
 
 
 def _root(url: str) -> Path:
-    return Path(unquote(urlsplit(url).path))
+    return Path(_path_of(url))
+
+
+def _path_of(url: str) -> str:
+    """Bytes that are no UTF-8 stay what they are."""
+    return unquote(urlsplit(url).path, errors="surrogateescape")
 
 
 class FolderKind:
@@ -31,11 +37,11 @@ class FolderKind:
     def check_url(self, url: str) -> str:
         """`file:///absolute/path`; nothing of the folder is looked at. Raises BadSetting."""
         parts = urlsplit(url)
-        path = unquote(parts.path)
+        path = _path_of(url)
         wrong = parts.scheme != "file" or parts.netloc not in ("", "localhost") or parts.query or parts.fragment
         if wrong or not Path(path).is_absolute() or "\0" in path:
             raise BadSetting(f"{url!r} is not the address of a folder: file:///absolute/path")
-        return "file://" + quote(path.rstrip("/") or "/")
+        return "file://" + quote(os.fsencode(path.rstrip("/") or "/"))
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
         from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
