@@ -46,7 +46,9 @@ def _looks_like_one(workspace: Path) -> bool:
 
 def _has_two_names(workspace: Path) -> bool:
     """Return whether a note lies in `memory/`, or two of the well-known names are there."""
-    names = sum((workspace / name).is_file() for name in _CERTAIN) + sum((workspace / name).exists() for name in _LIKELY)
+    names = sum((workspace / name).is_file() for name in _CERTAIN) + sum(
+        (workspace / name).exists() for name in _LIKELY
+    )
     return has_notes(workspace) or names >= 2
 
 

@@ -16,7 +16,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import undo_folders
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import file_name
 
 WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20
@@ -56,9 +56,9 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
             looked.sights += _sights(place, name, path, wanted)
             looked.files += 1
             if form := form_of(_start_of(path)):
-                looked.opaque[path_text(name)] = form
+                looked.opaque[file_name(name)] = form
         except (OSError, _TooLarge) as error:
-            looked.unread[path_text(name)] = str(error)
+            looked.unread[file_name(name)] = str(error)
     return looked
 
 
