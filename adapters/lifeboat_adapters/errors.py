@@ -3,6 +3,7 @@
 LifeboatError
 +-- AdapterError
     +-- NotAWorkspace       the folder is not this runtime's workspace
+    |   +-- ForeignWorkspace  it belongs to a runtime that has no adapter
     +-- UnknownRuntime      no adapter has this name
     +-- RuntimeConfigError  the runtime's own configuration cannot be read
     +-- RuntimeDatabaseError  a database of the runtime cannot be read now: its last rows stay
@@ -28,6 +29,13 @@ class NotAWorkspace(AdapterError):
     code = "not_a_workspace"
     title = "This folder is not an agent's workspace"
     fix = "lifeboat agents discover"
+
+
+class ForeignWorkspace(NotAWorkspace):
+    """The folder has marks of a runtime that no adapter reads: its credentials would not be found."""
+
+    code = "foreign_workspace"
+    title = "This folder belongs to an agent runtime that has no adapter"
 
 
 class UnknownRuntime(AdapterError):

@@ -4,6 +4,7 @@ the desktop writes. A write-ahead log that does not fit its database damages it,
 from __future__ import annotations
 
 import re
+import unicodedata
 from fnmatch import fnmatchcase, translate
 
 Pattern = tuple[str, str]
@@ -17,10 +18,10 @@ STATE_SUFFIXES = frozenset(
 )
 """Of files that a runtime reads and writes itself, in folders that are its own."""
 
+VERSION_CONTROL = "version control data"
+_VERSION_CONTROL = frozenset({".git", ".hg", ".svn", ".bzr", ".jj", "git~1"})
+"""`git~1` is the short name of `.git` on Windows."""
 _FOLDERS = {
-    ".git": "version control data",
-    ".hg": "version control data",
-    ".svn": "version control data",
     "node_modules": "packages, installed again from their list",
     "__pycache__": "cache",
     ".venv": "packages, installed again from their list",
@@ -63,6 +64,8 @@ class Litter:
 
     def reason(self, relative: str, *, is_folder: bool) -> str | None:
         """Why a path is left out, by its names; None when it is not."""
+        if any(map(is_version_control, relative.split("/"))):
+            return VERSION_CONTROL
         folders, _, name = relative.rpartition("/")
         for folder in f"{folders}/{name}".split("/") if is_folder else folders.split("/"):
             reason = _FOLDERS.get(folder)
@@ -73,6 +76,16 @@ class Litter:
         if is_folder or self._any.fullmatch(name) is None:
             return None
         return next(reason for pattern, reason in self._files if fnmatchcase(name, pattern))
+
+
+def is_version_control(part: str) -> bool:
+    """Return whether a part of a path is the data of a version control system: a folder, or a file or link that leads
+    to one. Compared as the most lenient file system reads a name: without case, characters that cannot be seen, and
+    dots or spaces at its end."""
+    if not part.isascii():
+        seen = "".join(letter for letter in part if unicodedata.category(letter) != "Cf")
+        part = unicodedata.normalize("NFKC", seen)
+    return part.casefold().rstrip(". ") in _VERSION_CONTROL
 
 
 def suffix(relative: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.errors import NotAWorkspace, UnknownRuntime
+from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 
 GROUP = "lifeboat.adapters"
 
@@ -42,15 +43,22 @@ def adapter(runtime: str) -> Adapter:
 
 
 def recognise(workspace: Path) -> Adapter:
-    """The adapter whose runtime a folder is most surely of. Raises NotAWorkspace when there is none, or more than
-    one."""
+    """Return the adapter whose runtime a folder most surely belongs to.
+
+    Raises NotAWorkspace when there is none or more than one, and ForeignWorkspace, which names the runtime, when the
+    folder belongs to one without an adapter.
+    """
     sure = {runtime: candidate.recognises(workspace) for runtime, candidate in adapters().items()}
     best = max(sure.values(), default=0)
     found = [runtime for runtime in sure if best and sure[runtime] == best]
     if len(found) == 1:
         return adapter(found[0])
     if not found:
-        raise NotAWorkspace(f"{workspace} looks like the workspace of no known runtime ({', '.join(runtimes())})")
+        refuse_foreign_runtime(workspace)
+        known = ", ".join(runtimes())
+        raise NotAWorkspace(
+            f"{workspace} looks like the workspace of no known runtime ({known}); if it is one, name it with --runtime"
+        )
     raise NotAWorkspace(
         f"{workspace} could be a workspace of {' and '.join(found)}", fix="lifeboat agents add --runtime R DIR"
     )

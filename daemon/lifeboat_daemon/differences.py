@@ -19,7 +19,7 @@ from lifeboat_daemon.exchange import workspace_as_sequence
 from lifeboat_daemon.restore.diffs import MOST_LINES, unified
 from lifeboat_daemon.restore.opening import number_at
 from lifeboat_daemon.restore.options import fits
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import file_name, path_text
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import Vault
 
@@ -100,7 +100,7 @@ def describe(changes: Changes, before: State, narrow: Narrow = EVERYTHING) -> Js
     files = [change for change in changes.entries if change.path.startswith((layout.RAW, layout.ARTIFACTS))]
     others = [change for change in changes.entries if not change.path.startswith((layout.RAW, layout.ARTIFACTS))]
     documents = [change for change in others if change.path != layout.MANIFEST and not narrow.paths]
-    wanted = [change for change in files if narrow.wants(path_text(change.path))]
+    wanted = [change for change in files if narrow.wants(file_name(change.path))]
     return _told(wanted, _records(changes, before, narrow), documents, narrow)
 
 

@@ -71,6 +71,7 @@ LifeboatError
     +-- UnknownReceipt          no receipt of a purge has this id
     +-- WordsError
         +-- NobodyToAsk         words would be shown or asked for, and there is no terminal
+        +-- WordsMisplaced      words of a key in a field that would show or keep them
         +-- WordsNotProven      the words that were asked for were not given
 """
 
@@ -580,6 +581,15 @@ class WordsError(DaemonError):
 class NobodyToAsk(WordsError):
     code = "nobody_to_ask"
     title = "There is nobody at a terminal"
+    exit_status = 3
+
+
+class WordsMisplaced(WordsError):
+    """Words of a key where they would be shown or kept in clear. The message repeats none of them."""
+
+    code = "words_misplaced"
+    title = "Recovery words do not belong here"
+    fix = "lifeboat keys recover"
     exit_status = 3
 
 

@@ -20,7 +20,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.search import NO_FILTERS, Filters
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import path_text, snippet_text
+from lifeboat_daemon.words import file_name, snippet_text
 from lifeboat_endpoint.vault import Vault
 
 MEMORY, FILE = "memory", "file"
@@ -164,7 +164,7 @@ def _in_files(vault: Vault, kept: list[int], sought: _Sought) -> tuple[list[_Fou
         if left < 0 or time.monotonic() > over:
             unread += 1
             continue
-        path = path_text(stay.path)
+        path = file_name(stay.path)
         for number, line in _lines(vault, stay.object, sought):
             known = found.get((path, line))
             if known is None:

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lifeboat_alf import layout, times
+from lifeboat_daemon.safe_text import UNSAFE, name_text
 
 NO_BREAK = "\u00a0"
-_STEERING = dict.fromkeys(
-    (*range(0x20), *range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), " "
-)
-"""Control characters, and those that turn the direction of writing."""
+_STEERING = dict.fromkeys(UNSAFE, " ")
 
 
 def size_text(count: int) -> str:
@@ -65,7 +63,12 @@ def snippet_text(text: str, width: int = 160) -> str:
 
 
 def path_text(path: str) -> str:
-    """An archive path as the name that it has in the workspace (or in the runtime's own folder)."""
+    """Return an archive path as `file_name` gives it, for people."""
+    return name_text(file_name(path))
+
+
+def file_name(path: str) -> str:
+    """Return an archive path as the name that it has in the workspace, or in the runtime's own folder."""
     if path.startswith(layout.ARTIFACTS):
         return path.removeprefix(layout.ARTIFACTS)
     if path.startswith(layout.RAW):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from lifeboat_keys.errors import BadWords
 
@@ -15,8 +16,13 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 WORDS = 24
+MISPLACED = 12
+"""So many words of the list in a row are no accident: half of a key, or the whole seed of a wallet."""
 CELL = 16
 """Characters of a numbered word in a sheet: the longest words have 8 letters."""
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @cache
@@ -71,8 +77,26 @@ def is_phrase(text: str) -> bool:
     return all(map(is_known, found)) and bool(_language().check(" ".join(found)))
 
 
+def holds_phrase(text: str) -> bool:
+    """Return whether a text holds 12 words of the list in a row, numbered, in a path or in an address as well.
+
+    For fields in which the words of a key do not belong: they would be shown, or kept in clear.
+    """
+    pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
+    if len(pieces) < MISPLACED:
+        return False
+    row = 0
+    for piece in pieces:
+        row = row + 1 if is_known(piece) else 0
+        if row == MISPLACED:
+            return True
+    return False
+
+
 def nearest(word: str, count: int = 3) -> list[str]:
     """The words of the list that somebody may have meant, the nearest first. As secret as what was typed."""
+    import difflib  # only a correction needs it, and every command loads this module
+
     return difflib.get_close_matches(word, _language().wordlist, n=count, cutoff=0.5)
 
 

@@ -170,7 +170,9 @@ def test_the_roots_are_the_workspace_and_chosen_files_of_the_state_folder(tmp_pa
 @pytest.mark.parametrize(
     ("names", "looks_like_one"),
     [
-        (["SOUL.md"], True),
+        (["SOUL.md"], False),
+        (["SOUL.md", "IDENTITY.md"], True),
+        (["SOUL.md", "AGENTS.md"], True),
         (["MEMORY.md", "USER.md"], True),
         (["AGENTS.md"], False),
         (["README.md"], False),

@@ -257,6 +257,7 @@ def test_a_workspace_beside_both_homes_is_whose_home_names_it(tmp_path: Path) ->
     den = tmp_path / "den"
     den.mkdir()
     (den / "SOUL.md").write_text("# Soul\n")
+    (den / "USER.md").write_text("# User\n")
     assert registry.recognise(den) is OPENCLAW
     (tmp_path / ".openclaw/openclaw.json").write_text(f'{{"agents": {{"defaults": {{"workspace": "{den}"}}}}}}')
     assert OPENCLAW.recognises(den) == 2

@@ -25,6 +25,7 @@ from support.daemon.protected import Protected
 def workspace(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "SOUL.md").write_text("# Soul\n")
+    (folder / "USER.md").write_text("# User\n")
     return folder
 
 

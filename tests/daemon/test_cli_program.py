@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_daemon.cli import program
-from lifeboat_daemon.cli.output import plain
+from lifeboat_daemon.safe_text import block_text
 from support import preloaded
 from support.adapters import openclaw_workspaces
 from support.daemon import cli_client
@@ -82,7 +82,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
 
 
 def test_escape_sequences_of_an_agent_do_not_reach_the_terminal() -> None:
-    assert plain("\x1b]0;owned\x07 text\x9b2J\r\n") == "\\x1b]0;owned\\x07 text\\x9b2J\\x0d\n"
+    assert block_text("\x1b]0;owned\x07 text\x9b2J\r\n") == "\\x1b]0;owned\\x07 text\\x9b2J\\r\n"
 
 
 def test_a_restore_into_a_full_folder_asks_on_a_terminal_and_no_means_no(tmp_path: Path) -> None:

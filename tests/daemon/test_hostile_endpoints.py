@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
-from lifeboat_daemon.cli.output import plain
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.http_session import Reply as Answered
@@ -27,6 +26,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.endpoint_calls import Calls
 from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
 from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
+from lifeboat_daemon.safe_text import block_text as plain
 from lifeboat_endpoint.errors import (
     EpochBehind,
     RemoteBusy,

@@ -244,7 +244,7 @@ def test_sync_says_each_step(isolated_home: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     (workspace / "SOUL.md").write_text("# Soul\n\nBe kind.\n")
-    run("agents", "add", workspace, "--name", "ada")
+    run("agents", "add", workspace, "--runtime", "openclaw", "--name", "ada")
     run("config", "set", "vault.max_size", "1KB")
     (workspace / LARGE).write_bytes(os.urandom(300_000))
     (one,) = run("sync", expect=1)["agents"]

@@ -109,7 +109,7 @@ def test_a_vault_that_cannot_be_opened_is_an_error_of_its_agent_alone(ada: Prote
     other = tmp_path / "other"
     other.mkdir()
     (other / "SOUL.md").write_text("# Soul\n")
-    agents.add(ada.context, other, name="bea")
+    agents.add(ada.context, other, runtime="openclaw", name="bea")
     (ada.context.home.vault_folder(ada.agent.id) / "vault.db").rename(tmp_path / "lost")
     states = {agent.name: agent.state for agent in status.status(ada.context).agents}
     assert states["ada"] == "error" and states["bea"] == "ok"

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_daemon import recall
-from lifeboat_daemon.cli.output import plain
 from lifeboat_daemon.recall import CHARACTERS, Recall, Recalled, clean, excerpt
+from lifeboat_daemon.safe_text import block_text as plain
 from lifeboat_daemon.search import Filters
 from support.daemon.protected import Protected
 

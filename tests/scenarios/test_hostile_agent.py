@@ -131,7 +131,7 @@ def test_ignoring_everything_is_a_loss_that_is_held(ada: Protected) -> None:
 
 
 def test_a_name_cannot_be_made_to_look_like_another_line(tmp_path: Path) -> None:
-    from lifeboat_daemon.cli.output import plain
+    from lifeboat_daemon.safe_text import block_text as plain
 
     assert "\x1b" not in plain("a\x1b]0;title\x07b")
 

@@ -45,6 +45,7 @@ def key_story(
     workspace = isolated_home / ".openclaw/workspace"
     workspace.mkdir(parents=True)
     (workspace / "SOUL.md").write_text("# Soul\n\nCalm.\n")
+    (workspace / "USER.md").write_text("# User\n\nMira.\n")
     words, rotation = tmp_path / "words", ROTATIONS[request.param]
     run("keys", "init", "--words-to", words, "--no-prove")
     if rotation is not None:

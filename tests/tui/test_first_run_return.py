@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, RadioSet
@@ -65,8 +67,9 @@ def _told(pilot: Pilot[None]) -> str:
 
 
 @driven
-async def test_a_new_machine_asks_where_the_agent_is_and_sends_nothing_there() -> None:
+async def test_a_new_machine_asks_where_the_agent_is_and_sends_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
     link = machine()
+    monkeypatch.setattr(Path, "is_dir", lambda folder: True)
     async with _run(link) as pilot:
         await choose(pilot, "return")
         assert "comes from a second copy" in text_of(pilot)
@@ -75,6 +78,18 @@ async def test_a_new_machine_asks_where_the_agent_is_and_sends_nothing_there() -
         assert ("remote", "add", "stick", "file:///media/stick") in _said_to(link)
         assert ("sync",) not in _said_to(link)
         assert "Your key is here" in text_of(pilot)
+
+
+@pytest.mark.parametrize(("typed", "problem"), [("stick", "whole path"), ("/no/such", "there is no folder /no/such")])
+@driven
+async def test_a_folder_that_is_not_there_is_no_second_copy(typed: str, problem: str) -> None:
+    link = machine()
+    async with _run(link) as pilot:
+        await choose(pilot, "return")
+        await fill(pilot, "address", typed)
+        await press(pilot, "ctrl+n")
+        assert problem in text_of(pilot)
+        assert not [words for words in _said_to(link) if words[:2] == ("remote", "add")]
 
 
 @driven

@@ -19,6 +19,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES
 from lifeboat_tui.documents.status import Agent, Status
@@ -30,6 +31,7 @@ from lifeboat_tui.palette import ActCommands
 from lifeboat_tui.screens.base import LifeboatScreen, tell_if_failed
 from lifeboat_tui.text import local_time, plain, plain_lines, short_age
 from lifeboat_tui.themes import DEFAULT_THEME, THEMES
+from lifeboat_tui.widgets.hidden import HiddenInput
 
 MISTAKE = (
     "The dashboard made a mistake and was closed. The service goes on, and nothing of yours was changed by it.\n"
@@ -39,6 +41,8 @@ SMALL_MISTAKE = (
     "The dashboard made a mistake, and goes on; ^r looks again. "
     "lifeboat doctor --bundle FILE writes what helps to find it.  ({kind} {place})"
 )
+
+MISPLACED_WORDS = "Those are recovery words. They do not belong into this field: they were taken out, and not kept."
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,14 @@ class LifeboatApp(App[None]):
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         tell_if_failed(self, event)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Take the words of a key out of every field that is not made for them: it would show or keep them."""
+        field = event.input
+        is_theirs = isinstance(field, HiddenInput) and field.takes_words
+        if not is_theirs and holds_recovery_words(field.value):
+            field.value = ""
+            self.notify(MISPLACED_WORDS, severity="error", markup=False)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """A cursor that blinks is a timer, and half the bytes that an idle dashboard would send over a slow line."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from lifeboat_alf import times
+from lifeboat_daemon.safe_text import UNSAFE, without_isolates
 from lifeboat_daemon.words import age_text, size_text
 
-_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0))}
-_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_UNSEEN = (0x200B, 0x2028, 0x2029, 0xFEFF, *range(0xE0000, 0xE0080))
-_NO_TEXT = range(0xD800, 0xE000)
-"""Bytes of names that are no UTF-8: no terminal and no clipboard takes them."""
-_CONTROL |= {code: "\N{REPLACEMENT CHARACTER}" for code in (*_TURNING, *_UNSEEN, *_NO_TEXT)}
+_CONTROL = dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}")
+"""The same as on the command line, each as one cell: columns stay in line."""
 NEVER = "never"
 JUST_NOW = "just now"
 _MINUTE = 60.0
@@ -21,7 +18,7 @@ _MINUTE = 60.0
 def plain(text: object) -> str:
     """One line that is safe on a terminal: what an agent wrote may hold escape sequences, marks that turn the direction
     of a line, and what nobody sees."""
-    return str(text).replace("\t", "    ").translate(_CONTROL)
+    return without_isolates(str(text)).replace("\t", "    ").translate(_CONTROL)
 
 
 def plain_lines(text: str) -> str:

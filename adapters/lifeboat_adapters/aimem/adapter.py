@@ -25,6 +25,7 @@ from lifeboat_adapters.contract import (
 )
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import NotAWorkspace
+from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.state import State
 
@@ -70,6 +71,8 @@ class Aimem(BaseAdapter):
         return Placement.MANAGED if is_own or is_folder else Placement.ARTIFACT
 
     def exclusion(self, path: str, *, is_folder: bool) -> str | None:
+        if any(map(is_version_control, path.split("/"))):
+            return VERSION_CONTROL
         return "it is being written" if path.lower().endswith(_PARTS) and not is_folder else None
 
     def split(self, path: str, text: str) -> list[Section] | None:

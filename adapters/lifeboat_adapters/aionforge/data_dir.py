@@ -12,6 +12,7 @@ from pathlib import Path
 from lifeboat_adapters.aionforge.mapping import RUNTIME
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
+from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.secrets import dotenv, finder, toml
 from lifeboat_adapters.secrets.leaves import Leaf
 
@@ -76,6 +77,8 @@ def place(path: str, *, is_folder: bool) -> Placement:
 
 
 def exclusion(path: str, *, is_folder: bool) -> str | None:
+    if any(map(is_version_control, path.split("/"))):
+        return VERSION_CONTROL
     name = path.rpartition("/")[2]
     return None if is_folder or not name.endswith(_OF_A_RUN) else "it belongs to a run of the program on this machine"
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
+from lifeboat_adapters.foreign_runtimes import find_foreign_runtime, refuse_foreign_runtime
 from lifeboat_adapters.openclaw import config, host, includes, paths, placement
 from lifeboat_adapters.openclaw.credentials import sharing
 from lifeboat_adapters.persona import reading
@@ -22,10 +23,13 @@ _LIKELY = (paths.AGENTS, paths.USER, paths.MEMORY, paths.TOOLS, paths.HEARTBEAT,
 
 
 def recognises(workspace: Path) -> int:
-    """How surely a folder is a workspace: 2 when a state folder around it names it, 1 when it looks like one."""
+    """How surely a folder is a workspace: 2 when a state folder around it names it, 1 when it looks like one.
+
+    Other runtimes have a SOUL.md too. It takes a second of the well-known names, and no mark of such a runtime.
+    """
     if any(_names(state, workspace) for state in host.beside(workspace)):
         return 2
-    return int(_looks_like_one(workspace))
+    return int(_has_two_names(workspace) and find_foreign_runtime(workspace) is None)
 
 
 def _names(state: host.StateFolder, workspace: Path) -> bool:
@@ -36,10 +40,16 @@ def _names(state: host.StateFolder, workspace: Path) -> bool:
 
 
 def _looks_like_one(workspace: Path) -> bool:
-    """SOUL.md or IDENTITY.md, a note in `memory/`, or two of the other well-known names."""
-    if any((workspace / name).is_file() for name in _CERTAIN) or has_notes(workspace):
-        return True
-    return sum((workspace / name).exists() for name in _LIKELY) >= 2
+    """Return whether a folder may be a workspace where the runtime is known: one certain name or two others."""
+    return any((workspace / name).is_file() for name in _CERTAIN) or _has_two_names(workspace)
+
+
+def _has_two_names(workspace: Path) -> bool:
+    """Return whether a note lies in `memory/`, or two of the well-known names are there."""
+    names = sum((workspace / name).is_file() for name in _CERTAIN) + sum(
+        (workspace / name).exists() for name in _LIKELY
+    )
+    return has_notes(workspace) or names >= 2
 
 
 def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent]:
@@ -78,7 +88,7 @@ def _id_by_folder_name(workspace: Path) -> str:
 
 
 def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> Installation:
-    """The installation around a workspace. Raises NotAWorkspace.
+    """The installation around a workspace. Raises NotAWorkspace, also for the folder of a runtime without an adapter.
 
     RuntimeConfigError: a configuration that may name this workspace cannot be read, nor can its backup, and no folder
     name tells. A guess now would be another agent later.
@@ -96,6 +106,7 @@ def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> 
             return installed
     if unreadable is not None:
         raise unreadable
+    refuse_foreign_runtime(workspace)
     return _bare(workspace, environment)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lifeboat_adapters.contract import FoundAgent, Installation
 from lifeboat_adapters.errors import NotAWorkspace, RuntimeConfigError
+from lifeboat_adapters.foreign_runtimes import refuse_foreign_runtime
 from lifeboat_adapters.persona import reading
 from lifeboat_adapters.persona.notes_folder import has_notes
 from lifeboat_adapters.small_files import read_small
@@ -66,6 +67,8 @@ def locate(workspace: Path, environment: Mapping[str, str], user_home: Path) -> 
         raise unreadable
     if not os.path.isfile(workspace / paths.BRAIN) and not _has_persona(workspace):
         raise NotAWorkspace(f"{workspace} holds no SOUL.md, IDENTITY.md or other files of a ZeroClaw agent")
+    if not os.path.isfile(workspace / paths.BRAIN):
+        refuse_foreign_runtime(workspace)
     return Installation(
         runtime=paths.RUNTIME,
         workspace=workspace,

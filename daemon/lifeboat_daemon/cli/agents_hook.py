@@ -68,7 +68,7 @@ def _show(session: Session, planned: HookPlan) -> None:
         session.output.line("Nothing would be changed.")
     for path, data in planned.write.items():
         session.output.line(f"Would be written: {path}", style="bold")
-        session.output.verbatim(data.decode())
+        session.output.block(data.decode())
     for step in planned.steps:
         session.output.verbatim(f"Would be run: {shlex.join(step.command)}")
     for path in planned.remove:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lifeboat_daemon.cli import encryption, passphrases
+from lifeboat_daemon.cli import encryption, passphrases, quarantine_view
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import RUNTIME
 from lifeboat_daemon.cli.output import Output
@@ -52,7 +53,11 @@ def import_file(
     with_sessions: bool,
     **flags: bool,
 ) -> None:
-    """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again."""
+    """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
+
+    An archive that the key of this home did not sign stays in quarantine first: it is shown with everything that a
+    tool of this machine would run or obey, and nothing is written until the same command has --accept-unsigned.
+    """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon import exchange
 
@@ -70,6 +75,7 @@ def import_file(
             state_dir=state_dir,
             rows=RowChoice(with_cron, with_sessions),
             tell=tell,
+            show=partial(quarantine_view.show, session.output),
             **flags,
         ).to_json()
 

@@ -8,6 +8,7 @@ import click
 
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import config as settings
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, SETTING
@@ -158,7 +159,7 @@ def _from_stdin(session: Session, name: str) -> str:
     lines = text.strip().splitlines()
     if len(lines) != 1:
         raise BadSetting(f"{name}: this has to be one line, and {len(lines)} came from standard input")
-    return lines[0]
+    return misplaced_words.refuse_in_field(f"the value of {name}", lines[0])
 
 
 def _written(value: Value) -> object:

@@ -16,6 +16,7 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import COUNT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import json_wanted
+from lifeboat_daemon.safe_text import json_text
 from lifeboat_daemon.words import count_text, time_text
 
 if TYPE_CHECKING:
@@ -217,6 +218,9 @@ def _after(endpoint: Endpoint, since: int | datetime | None) -> int:
 
 
 def _written_out(data: bytes) -> None:
+    """Write lines to standard output as they are; on a terminal with what would steer it as JSON escapes."""
+    if sys.stdout.isatty():
+        data = json_text(data.decode()).encode()
     buffer = getattr(sys.stdout, "buffer", None)
     write: Callable[[Any], object] = sys.stdout.write if buffer is None else buffer.write
     write(data.decode() if buffer is None else data)

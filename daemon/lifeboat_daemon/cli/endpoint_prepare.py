@@ -82,7 +82,7 @@ def _print_roles(session: EndpointSession, store: SharedStore) -> None:
 
     name = name_of(store.database) or "lifeboat"
     sql = roles_sql(store.owner_role, store.api_role, store.worker_role, name)
-    session.output.document({"sql": sql}, lambda: session.output.verbatim(sql))
+    session.output.document({"sql": sql}, lambda: session.output.block(sql))
 
 
 def _wanted(

@@ -18,6 +18,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import json_wanted
 from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.words import argument
 
 if TYPE_CHECKING:
@@ -136,5 +137,5 @@ def confirm_name(session: EndpointSession, name: str, question: str, *, otherwis
     if session.output.as_json or sys.stdin is None or not sys.stdin.isatty():
         raise refused
     session.output.note(question)
-    if click.prompt(f"Type {name} to go on", default="", show_default=False, err=True) != name:
+    if click.prompt(f"Type {name_text(name)} to go on", default="", show_default=False, err=True) != name:
         raise refused

@@ -15,18 +15,13 @@ from lifeboat_daemon import readable_json
 from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
 from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
+from lifeboat_daemon.safe_text import block_text, json_text, line_text
 
 JsonObject = dict[str, Any]
 listener: Callable[[Figures], None] | None = None
 """Who hears in place of a terminal how far this process's command is: a command server."""
 _BETWEEN_FIGURES = 0.2
 """Seconds."""
-_CONTROL = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if chr(code) not in "\n\t"}
-
-
-def plain(text: object) -> str:
-    """Text that is safe on a terminal: what an agent wrote may hold escape sequences."""
-    return str(text).translate(_CONTROL)
 
 
 class _Console(Console):
@@ -52,26 +47,31 @@ class Output:
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:
-            sys.stdout.write(readable_json.encode_pretty(value).decode() + "\n")
+            sys.stdout.write(json_text(readable_json.encode_pretty(value).decode()) + "\n")
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
         """One of several documents, each on a line of its own, at once: what is told while it happens."""
-        sys.stdout.write(readable_json.encode(value).decode() + "\n")
+        sys.stdout.write(json_text(readable_json.encode(value).decode()) + "\n")
         sys.stdout.flush()
 
     def line(self, text: object = "", *, style: str = "") -> None:
-        """A sentence; on a terminal it is broken between words."""
-        _say(self.console, plain(text), style)
+        """Print a sentence; on a terminal it is broken between words. A line break in it is written as an escape."""
+        _say(self.console, line_text(text), style)
 
     def verbatim(self, text: object) -> None:
-        """A command or the text of a file, for copying: no line is broken but by the terminal."""
-        self.console.print(Text(plain(text)))
+        """Print a line for copying, such as a command: it is not broken but by the terminal."""
+        self.console.print(Text(line_text(text)))
+
+    def block(self, text: object) -> None:
+        """Print a text of several lines, as it is: a file, a difference, a memory. Nothing of Lifeboat's own stands in
+        it, and no name but those that `name_text` made."""
+        self.console.print(Text(block_text(text)))
 
     def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
         """Columns without borders, as wide as the terminal; one line a row where there is no terminal."""
-        cells = [[plain(cell) for cell in row] for row in rows]
+        cells = [[line_text(cell) for cell in row] for row in rows]
         header, *lines = table_lines(columns, cells, _width(self.console))
         self.console.print(Text(header, style="bold"))
         for line in lines:
@@ -79,10 +79,10 @@ class Output:
 
     def note(self, text: object) -> None:
         """A remark for people, on standard error, in every mode."""
-        _say(self.notes, plain(text), "dim")
+        _say(self.notes, line_text(text), "dim")
 
     def warn(self, text: object) -> None:
-        _say(self.notes, f"warning: {plain(text)}", "yellow")
+        _say(self.notes, f"warning: {line_text(text)}", "yellow")
 
     @contextmanager
     def progress(self, description: str) -> Iterator[Tell]:
@@ -108,12 +108,12 @@ class Output:
                 "fix": error.fix,
                 "retryable": error.retryable,
             }
-            sys.stdout.write(readable_json.encode_pretty({"error": document}).decode() + "\n")
+            sys.stdout.write(json_text(readable_json.encode_pretty({"error": document}).decode()) + "\n")
             return
-        _say(self.notes, f"{error.title}.", "bold red")
-        _say(self.notes, plain(error.message))
+        _say(self.notes, f"{line_text(error.title)}.", "bold red")
+        _say(self.notes, line_text(error.message))
         if error.fix:
-            self.notes.print(Text(f"What helps: {plain(error.fix)}"))
+            self.notes.print(Text(f"What helps: {line_text(error.fix)}"))
 
 
 def _width(console: Console) -> int | None:

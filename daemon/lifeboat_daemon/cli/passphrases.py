@@ -15,6 +15,7 @@ from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
+from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
@@ -75,6 +76,8 @@ def _new() -> str:
 def _long_enough(passphrase: str) -> str:
     if len(passphrase) < PASSPHRASE_LENGTH:
         raise click.UsageError("that has fewer characters")  # which asks again
+    if holds_recovery_words(passphrase):
+        raise click.UsageError("those are recovery words: a passphrase is another secret")
     return passphrase
 
 

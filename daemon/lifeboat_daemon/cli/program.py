@@ -10,6 +10,7 @@ import sys
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
@@ -47,7 +48,15 @@ COMMANDS = {
 INTERRUPTED = 130
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
+class Program(LazyGroup):
+    """The commands. Recovery words on a command line are refused before anything reads, repeats or keeps them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        misplaced_words.refuse_in_arguments(args)
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=Program, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
 @click.version_option(package_name="agent-lifeboat", prog_name="lifeboat")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output; also after a command.")
 @click.pass_context

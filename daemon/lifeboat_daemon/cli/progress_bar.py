@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from lifeboat_daemon.progress import Figures, Steps, Tell, quietly
+from lifeboat_daemon.safe_text import line_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,10 +25,12 @@ def bar(console: Console, description: str) -> Iterator[Tell]:
     pace = TextColumn("{task.fields[pace]}", markup=False)
     columns = (SpinnerColumn(), words, BarColumn(), TimeElapsedColumn(), pace)
     with Progress(*columns, console=console, transient=True) as rows:
-        task = rows.add_task(description, total=None, pace="")
+        task = rows.add_task(line_text(description), total=None, pace="")
 
         def show(told: Figures) -> None:
-            rows.update(task, description=told.text, completed=told.done, total=told.total, pace=pace_text(told))
+            rows.update(
+                task, description=line_text(told.text), completed=told.done, total=told.total, pace=pace_text(told)
+            )
 
         yield Steps(description, show)
 

@@ -12,6 +12,7 @@ import click
 
 from lifeboat_alf.purge import REASONS
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli import purge_text
 from lifeboat_daemon.cli.examples import examples
@@ -19,6 +20,7 @@ from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.session import Session, may_ask, session_command
 from lifeboat_daemon.errors import ConsentNeeded
 from lifeboat_daemon.poke import poke
+from lifeboat_daemon.safe_text import line_text, name_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.purge.doing import Owners
@@ -171,7 +173,7 @@ def _confirm(session: Session, phrase: str, otherwise: str) -> None:
     """A word that nobody types by accident. Raises ConsentNeeded where nobody can be asked."""
     if not may_ask(session):
         raise ConsentNeeded(otherwise, fix="the same command with --yes")
-    if click.prompt(f"Type '{phrase}' to go on", default="", show_default=False, err=True).strip() != phrase:
+    if click.prompt(f"Type '{name_text(phrase)}' to go on", default="", show_default=False, err=True).strip() != phrase:
         raise click.Abort
 
 
@@ -205,7 +207,8 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
     for config in asked:
         if config.url.startswith("http") and not config.sealed:
             question = f"Second token of {config.name} (Enter: it waits there)"
-            token = click.prompt(question, default="", show_default=False, hide_input=True, err=True).strip()
+            token = click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True).strip()
+            misplaced_words.refuse_in_field("the token", token)
             owners |= {config.name: token} if token else {}
     return owners
 

@@ -180,7 +180,7 @@ def _position(note: VaultNote) -> JsonObject:
 def say_audit(output: Output, receipt: PurgeReceipt, found: Sequence[Finding]) -> None:
     view = audit_view(receipt)
     output.line("Audit record (ALF 3.1.11):", style="bold")
-    output.verbatim(codec.encode_pretty(view["audit"]).decode())
+    output.block(codec.encode_pretty(view["audit"]).decode())
     output.line("Redaction:", style="bold")
     output.verbatim(f"  digest {receipt.digest}")
     for each in view["positions"]:

@@ -11,6 +11,7 @@ import click
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli import purge_receipt_texts as texts
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, REMOTE, Named
@@ -237,7 +238,7 @@ def _token(session: Session, from_stdin: bool) -> str:
     token = text.strip()
     if not token or len(token) > LONGEST_TOKEN or not token.isprintable():
         raise BadSetting("the token has to be one line on standard input", fix="lifeboat receipts confirm --help")
-    return token
+    return misplaced_words.refuse_in_field("the token", token)
 
 
 def _findings(context: Context | None, file: Path) -> list[Finding]:

@@ -107,7 +107,7 @@ def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
             output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
         elif cut.diff and output.is_terminal:
             output.line(f"In the live workspace, {path_text(cut.path)}:")
-            output.verbatim(cut.diff)
+            output.block(cut.diff)
         else:
             output.line(f"In the live workspace, {path_text(cut.path)}: {count_text(cut.spans, 'place')}")
 

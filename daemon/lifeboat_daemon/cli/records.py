@@ -100,7 +100,7 @@ def show(session: Session, agent: str, ids: tuple[str, ...]) -> None:
             session.output.line(f"from {path_text(about['provenance']['origin_file'] or 'nowhere')}, {made}")
             for sentence in _about(about):
                 session.output.line(sentence)
-            session.output.verbatim(about["text"].rstrip("\n") or record["content"])
+            session.output.block(about["text"].rstrip("\n") or record["content"])
 
     session.output.document({"records": found}, text)
 

@@ -11,6 +11,7 @@ import click
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agents
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import REMOTE
 from lifeboat_daemon.cli.remote_test import test
@@ -144,7 +145,7 @@ def _one_line(session: Session, what: str) -> str:
     lines = text.strip().splitlines()
     if len(lines) != 1 or len(lines[0]) > registry.LONGEST_TOKEN or not lines[0].isprintable():
         raise BadSetting(f"{what.lower()} has to be one line on standard input", fix="lifeboat remote add --help")
-    return lines[0]
+    return misplaced_words.refuse_in_field(what.lower(), lines[0])
 
 
 # Looking --------------------------------------------------------------------------------------------------------

@@ -114,7 +114,7 @@ def _print_plan(session: Session, plan: Any) -> None:
         session.output.line(line)
     session.output.line(receipts.counts_line(receipt.of(plan, plan.fates).to_json()))
     for line in diff_lines(plan, hiding.in_files(session.context, plan)):
-        session.output.verbatim(line)
+        session.output.block(line)
 
 
 def print_report(

@@ -35,7 +35,7 @@ def install(session: Session, no_start: bool, only_print: bool) -> None:
     manager = units.manager(session.context)
     if only_print:
         written = {"path": str(manager.path), "text": manager.text()}
-        session.output.document(written, lambda: session.output.verbatim(manager.text().rstrip("\n")))
+        session.output.document(written, lambda: session.output.block(manager.text().rstrip("\n")))
         return
     if not no_start:
         _make_way(session)

@@ -19,6 +19,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ConsentNeeded, HomeAbsent
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.locks import Patience
+from lifeboat_daemon.safe_text import line_text
 from lifeboat_daemon.words import argument
 
 INTERRUPTED = 130
@@ -98,7 +99,7 @@ def confirm(session: Session, question: str, *, otherwise: str) -> None:
     """
     if not may_ask(session):
         raise ConsentNeeded(otherwise, fix="the same command with --yes")
-    click.confirm(question, abort=True, err=True)
+    click.confirm(line_text(question), abort=True, err=True)
 
 
 @contextmanager

@@ -15,6 +15,8 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.misplaced_words import holds_recovery_words
+from lifeboat_daemon.safe_text import line_text
 
 JsonObject = dict[str, Any]
 
@@ -89,7 +91,7 @@ def heading(session: Session, text: str) -> None:
 
 def yes(question: str, *, default: bool = True) -> bool:
     """What somebody says to a question; an empty answer is the default."""
-    return click.confirm(question, default=default, err=True)
+    return click.confirm(line_text(question), default=default, err=True)
 
 
 def choose(session: Session, question: str, answers: Sequence[str], *, default: str = "1") -> int | None:
@@ -105,11 +107,26 @@ def choose(session: Session, question: str, answers: Sequence[str], *, default: 
 def text(question: str, default: str = "", allowed: Sequence[str] = ()) -> str:
     """A line; with `allowed` one of these, or the default."""
     while True:
-        given = str(click.prompt(question, default=default, show_default=bool(default), err=True)).strip()
+        given = str(click.prompt(line_text(question), default=default, show_default=bool(default), err=True)).strip()
+        if _is_misplaced(given):
+            continue
         if not allowed or given in allowed or given == default:
             return given
 
 
 def secret(question: str) -> str:
     """A line that is not shown while it is typed; "" where nothing was."""
-    return str(click.prompt(question, default="", show_default=False, hide_input=True, err=True)).strip()
+    while True:
+        given = str(
+            click.prompt(line_text(question), default="", show_default=False, hide_input=True, err=True)
+        ).strip()
+        if not _is_misplaced(given):
+            return given
+
+
+def _is_misplaced(given: str) -> bool:
+    """Return whether an answer holds the words of a key, and say so: it is asked for again and goes nowhere."""
+    if not holds_recovery_words(given):
+        return False
+    click.echo("These are recovery words. They do not belong here and were not kept.", err=True)
+    return True

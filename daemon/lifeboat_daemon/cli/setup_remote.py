@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from functools import partial
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli import setup_asking as asking
 from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.folder_addresses import existing_folder, whole_path
 from lifeboat_daemon.remotes import registry
 
 _KINDS = (
@@ -17,15 +19,19 @@ _KINDS = (
 
 
 def add_second_copy(session: Session, *, optional: bool) -> str | None:
-    """The name of the second copy that was made known, None where nobody wanted one. `optional`: an empty answer
-    skips it."""
+    """Return the name of the second copy that was made known, None where the user wants none.
+
+    With `optional` an empty answer skips it, and a folder may be a new one. Otherwise an agent comes from it, so its
+    folder has to be there.
+    """
+    by_folder = partial(_by_folder, must_exist=not optional)
     while True:
         kind = asking.choose(session, "Where is it?", _KINDS, default="" if optional else "1")
         if kind is None:
             session.output.line("Later: lifeboat remote add NAME URL")
             return None
         name = asking.text("What to call it", _free_name(session, "stick" if kind == 2 else "home"))
-        if (_by_join_line, _by_token, _by_folder)[kind](session, name) is None:
+        if (_by_join_line, _by_token, by_folder)[kind](session, name) is None:
             return name
         if not asking.yes("Try again?", default=False):
             return None
@@ -47,10 +53,14 @@ def _by_token(session: Session, name: str) -> LifeboatError | None:
     return asking.attempt(session, "remote", "add", name, url, "--token-stdin", secret=token)
 
 
-def _by_folder(session: Session, name: str) -> LifeboatError | None:
+def _by_folder(session: Session, name: str, *, must_exist: bool) -> LifeboatError | None:
     folder = asking.text("Its folder, such as /media/stick/lifeboat")
     if not folder:
         return LifeboatError("no folder was named")
+    try:
+        url = (existing_folder(folder) if must_exist else whole_path(folder)).as_uri()
+    except BadSetting as error:
+        session.output.error(error)
+        return error
     is_away = asking.yes("Is it away at times, like a stick?", default=False)
-    url = Path(folder).expanduser().absolute().as_uri()
     return asking.attempt(session, "remote", "add", name, url, *(["--optional"] if is_away else []))

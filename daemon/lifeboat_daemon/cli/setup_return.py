@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters import registry as runtimes
@@ -12,7 +11,8 @@ from lifeboat_daemon.cli import setup_steps as steps
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.setup_protect import service
 from lifeboat_daemon.cli.setup_remote import add_second_copy
-from lifeboat_daemon.errors import MovedElsewhere
+from lifeboat_daemon.errors import BadSetting, MovedElsewhere
+from lifeboat_daemon.folder_addresses import whole_path
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.words import count_text, size_text, state_folder_words, time_text
 
@@ -104,11 +104,18 @@ def _words(session: Session, remote: str, agent: JsonObject) -> list[str]:
     """The restore as far as its folder is known now."""
     names = runtimes.runtimes()
     runtime = asking.text(f"For which runtime ({', '.join(names)})", agent["runtime"], names)
-    folder = asking.text("Its folder on this machine", agent["folders"].get(runtime, ""))
-    target = str(Path(folder).expanduser().absolute())
+    target = _folder(session, agent["folders"].get(runtime, ""))
     words = [agent["id"], "--from", remote, "--to", target, *state_folder_words(runtime, target)]
     words += [] if runtime == agent["runtime"] else ["--runtime", runtime]
     return [*words, "--with-credentials"]
+
+
+def _folder(session: Session, usual: str) -> str:
+    while True:
+        try:
+            return str(whole_path(asking.text("Its folder on this machine", usual)))
+        except BadSetting as error:
+            session.output.error(error)
 
 
 def _show(session: Session, plan: JsonObject) -> None:

@@ -3,7 +3,7 @@ what the runtime cannot hold (links, lineage, roster, unknown fields) comes out 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from lifeboat_daemon import user_keys, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
+from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, UnsignedState
 from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
@@ -83,12 +83,16 @@ def import_(
     state_dir: Path | None = None,
     rows: RowChoice | None = None,
     tell: Tell = quietly,
+    show: Callable[[Plan], None] = lambda plan: None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
     `runtime` is the archive's own unless named, OpenClaw where that is not known here.
 
-    An agent that this home knows comes in as a copy with another id. Raises ArchiveError, ApplyError, SignatureError,
-    UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and what `encrypted.opened` raises.
+    An agent that this home knows comes in as a copy with another id. `show` gets the plan of an archive that nobody
+    signed while it is not accepted: nothing of it is written until then.
+
+    Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
+    what `encrypted.opened` raises.
     """
     options = RestoreOptions(
         with_credentials=with_credentials,
@@ -106,10 +110,23 @@ def import_(
             user_keys.refuse_without_key(context, state.sequence)
         warnings = [*files.base.warnings, *_take_keys(context, files, file), *linkage.missing(state)]
         made = plan(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
-        check_guards(made)
+        if made.verdict is not Verdict.SIGNED and (dry_run or not accept_unsigned):
+            show(made)
+        _check(made, file)
         if dry_run:
             return ImportReport(draft(made, context.now()), made.agent_id, made.agent_name, warnings=warnings)
         return _import(context, made, warnings, tell)
+
+
+def _check(made: Plan, file: Path) -> None:
+    """Check the guards. Raises what they raise, with the command that accepts this archive."""
+    try:
+        check_guards(made)
+    except UnsignedState as error:
+        if not made.options.accept_unsigned:
+            command = f"lifeboat alf import {argument(str(file))} --to {argument(str(made.target))}"
+            error.fix = f"{command} --accept-unsigned"
+        raise
 
 
 def _own_runtime(context: Context, state: State) -> str:

@@ -28,7 +28,7 @@ from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import file_name
 from lifeboat_endpoint.vault import Vault
 
 
@@ -130,7 +130,7 @@ def _opaque(items: Iterable[Item]) -> dict[str, str]:
         if item.path is not None and item.path.startswith((layout.RAW, layout.ARTIFACTS)):
             with contextlib.suppress(KeyError):  # not held
                 if form := form_of(item.body()[:HEAD]):
-                    found[path_text(item.path)] = form
+                    found[file_name(item.path)] = form
     return found
 
 

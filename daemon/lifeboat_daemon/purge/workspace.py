@@ -26,6 +26,7 @@ from lifeboat_daemon.capture.scan import FILE
 from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.seen import StatKey
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Vault
@@ -93,7 +94,7 @@ def _diff(path: str, before: bytes, after: bytes) -> str:
     if b"\0" in before:
         return ""
     old, new = (side.decode("utf-8", "replace").splitlines() for side in (before, after))
-    return "\n".join(difflib.unified_diff(old, new, path, path, n=0, lineterm=""))
+    return "\n".join(difflib.unified_diff(old, new, name_text(path), name_text(path), n=0, lineterm=""))
 
 
 def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceCut]:

@@ -11,13 +11,13 @@ from lifeboat_adapters.receipts import counted
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.contents import FILE, MERGED
 from lifeboat_daemon.restore.credentials import Fate
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.hiding import HideFile
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.staging import Stage
+from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.words import count_text, time_text
 
 LARGEST_BYTES = 256 * 1024
@@ -38,8 +38,9 @@ def unified(name: str, old: bytes | None, new: bytes | None, most_lines: int = M
     texts = _text(old), _text(new)
     if texts[0] is None or texts[1] is None or texts[0] == texts[1]:
         return None
-    before = "/dev/null" if old is None else f"a/{name}"
-    after = "/dev/null" if new is None else f"b/{name}"
+    shown = name_text(name)
+    before = "/dev/null" if old is None else f"a/{shown}"
+    after = "/dev/null" if new is None else f"b/{shown}"
     lines = list(_lines(texts[0].splitlines(), texts[1].splitlines(), before, after))
     return Diff(name, "\n".join(lines[:most_lines]), len(lines) > most_lines)
 
@@ -94,7 +95,7 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     """A plan for people: what happens to which file, and what is left out and why."""
     time = time_text(plan.state.sequence.time)
     yield f"Sequence {plan.sequence} of {plan.agent_name} ({time}) into"
-    yield f"  {plan.target}"
+    yield f"  {name_text(plan.target)}"
     shown = [item for item in plan.items if item.action not in (Action.SAME, Action.SKIP) and not item.companion]
     yield from (_item_line(plan, item) for item in shown[:most_names])
     if len(shown) > most_names:
@@ -105,7 +106,7 @@ def plan_lines(plan: Plan, *, most_names: int = 50) -> Iterator[str]:
     yield from plan.warnings
     yield from (_fate_line(fate) for fate in plan.fates)
     yield from (f"could run here: {line}" for line in plan.executable)
-    yield from (f"does not fit there: {printable(each.name)}: {each.reason}" for each in plan.unholdable)
+    yield from (f"does not fit there: {name_text(each.name)}: {each.reason}" for each in plan.unholdable)
 
 
 def _row_lines(write: DatabaseWrite) -> Iterator[str]:
@@ -122,14 +123,14 @@ def _row_lines(write: DatabaseWrite) -> Iterator[str]:
 def _item_line(plan: Plan, item: Item) -> str:
     """One file. What lies in the runtime's own folder has its whole name: both folders may have an `.env`."""
     if item.root == plan.target:
-        return f"  {item.action:<9} {printable(item.name)}"
+        return f"  {item.action:<9} {name_text(item.name)}"
     is_merged = item.action == Action.OVERWRITE and item.wanted is not None and item.wanted.basis == MERGED
-    return f"  {'add to' if is_merged else item.action:<9} {printable(str(item.root / item.name))}"
+    return f"  {'add to' if is_merged else item.action:<9} {name_text(item.root / item.name)}"
 
 
 def _fate_line(fate: Fate) -> str:
     """A credential in a plan: where it goes, or why it stays out."""
-    label = printable(fate.label)
+    label = name_text(fate.label)
     return f"credential {label} -> {fate.where}" if fate.is_injected else f"credential {label} stays out: {fate.reason}"
 
 
@@ -138,4 +139,4 @@ def diff_lines(plan: Plan, hide: HideFile, files: FileOperations | None = None) 
     for diff in diffs(plan, hide, files):
         yield diff.text
         if diff.cut:
-            yield f"(the rest of {printable(diff.name)} is left out)"
+            yield f"(the rest of {name_text(diff.name)} is left out)"

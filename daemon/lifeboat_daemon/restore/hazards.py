@@ -1,50 +1,119 @@
-"""What could run on this machine once a state is restored. Listed for states that nobody signed."""
+"""What tools of this machine would execute or obey once a state is restored. Listed for states that nobody signed."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 from lifeboat_alf.state import State
-from lifeboat_daemon.restore.contents import FILE, Contents, Wanted
+from lifeboat_daemon.readable_json import printable
+from lifeboat_daemon.restore.contents import FILE, LINK, Contents, Wanted
 
 _SCRIPT_FOLDERS = frozenset({"hooks", "skills", "scripts", "bin", "extensions", "plugins"})
 _SCRIPT_ENDINGS = frozenset(
-    {
-        ".sh",
-        ".bash",
-        ".zsh",
-        ".py",
-        ".js",
-        ".mjs",
-        ".cjs",
-        ".ts",
-        ".rb",
-        ".pl",
-        ".ps1",
-        ".bat",
-        ".cmd",
-        ".exe",
-        ".lua",
-        ".wasm",
-    }
+    (
+        *(".sh", ".bash", ".zsh", ".fish", ".csh", ".nu", ".py", ".pyw", ".pth", ".js", ".mjs", ".cjs", ".ts", ".mts"),
+        *(".cts", ".rb", ".pl", ".php", ".lua", ".tcl", ".awk", ".r", ".jl", ".el", ".vim", ".ps1", ".psm1", ".bat"),
+        *(".cmd", ".vbs", ".exe", ".com", ".msi", ".jar", ".so", ".dll", ".dylib", ".wasm", ".reg", ".lnk", ".url"),
+        *(".desktop", ".service", ".timer", ".plist", ".command", ".scpt", ".applescript", ".workflow"),
+    )
 )
-_DOCUMENTS_THAT_RUN = {
-    "skill.toml": "a skill that can name commands",
-    "sop.toml": "a procedure that can start by itself",
-    "sop.md": "a procedure whose steps can be commands",
+_INSTRUCTIONS = "instructions that an agent follows"
+_EDITOR = "an editor runs or obeys it"
+_BUILD = "a build or a package manager runs it"
+_FILES: dict[str, str] = {
+    "direnv runs it": ".envrc",
+    "variables that programs are started with": ".env .env.*",
+    "names programs that an agent starts": ".mcp.json mcp.json mcp_config.json",
+    "keeps files out of captures": ".lifeboatignore",
+    "a skill that an agent follows": "skill.md",
+    "a skill that can name commands": "skill.toml",
+    "a procedure that can start by itself": "sop.toml",
+    "a procedure whose steps can be commands": "sop.md",
+    "instructions that an agent follows by itself, again and again": "heartbeat.md",
+    "instructions that an agent follows at its start": "boot.md bootstrap.md",
+    _INSTRUCTIONS: "agents.md agent.md agents.override.md claude.md claude.local.md gemini.md soul.md tools.md "
+    ".cursorrules .windsurfrules .clinerules .goosehints copilot-instructions.md",
+    "a shell runs it at its start": ".bashrc .bash_* .profile .zshrc .zshenv .zprofile .zlogin .kshrc .cshrc .tcshrc "
+    ".inputrc config.fish",
+    _EDITOR: ".vimrc .exrc .gvimrc .nvimrc .nvim.lua .lvimrc .dir-locals.el .emacs .editorconfig *.code-workspace "
+    "*.sublime-project",
+    "Git obeys it": ".gitmodules .gitattributes .gitconfig .gitignore .hgrc",
+    _BUILD: "makefile gnumakefile *.mk justfile .justfile taskfile.y*ml rakefile gemfile vagrantfile dockerfile* "
+    "containerfile* docker-compose*.y*ml compose*.y*ml cmakelists.txt build.gradle* pom.xml package.json .npmrc "
+    ".yarnrc* pnpmfile.* .pnpmfile.* bunfig.toml pyproject.toml setup.cfg tox.ini pytest.ini pip.conf cargo.toml "
+    "go.mod requirements*.txt deno.json* composer.json flake.nix shell.nix .pre-commit-config.y*ml lefthook.y*ml "
+    ".huskyrc* .lintstagedrc* .gitlab-ci.yml jenkinsfile* .travis.yml azure-pipelines.yml",
+    "a version manager obeys it": ".tool-versions mise.toml .mise.toml .python-version",
+    "scheduled work": "crontab *.cron",
+    "programs log in with it": ".netrc .pypirc",
+    "a debugger runs it": ".pdbrc .gdbinit .lldbinit",
 }
+"""Which tool runs or obeys a file, and the globs of such files in lower case."""
+_FOLDERS: dict[str, str] = {
+    ".claude": "Claude Code runs or obeys it",
+    ".codex": "Codex CLI runs or obeys it",
+    ".gemini": "Gemini CLI runs or obeys it",
+    ".opencode": "opencode runs or obeys it",
+    ".cursor": "Cursor runs or obeys it",
+    ".windsurf": "an editor runs or obeys it",
+    ".clinerules": _INSTRUCTIONS,
+    ".agents": _INSTRUCTIONS,
+    ".openclaw": "the runtime obeys it",
+    ".vscode": "VS Code runs or obeys it",
+    ".idea": "an IDE runs or obeys it",
+    ".zed": _EDITOR,
+    ".nvim": _EDITOR,
+    ".devcontainer": "a container is started by it",
+    ".direnv": "direnv runs it",
+    ".github": "GitHub runs or obeys it",
+    ".gitlab": "GitLab runs or obeys it",
+    ".forgejo": "Forgejo runs or obeys it",
+    ".gitea": "Gitea runs or obeys it",
+    ".circleci": "a build service runs it",
+    ".husky": "a hook of Git",
+    ".githooks": "a hook of Git",
+    ".cargo": _BUILD,
+    ".mvn": _BUILD,
+    ".ssh": "SSH obeys it",
+    ".gnupg": "GnuPG obeys it",
+    ".config": "programs obey it",
+    ".local": "programs run or obey it",
+    "cron": "scheduled work",
+    "cron.d": "scheduled work",
+    "skills": "part of a skill",
+    "hooks": "a hook",
+    "systemd": "a service",
+    "launchagents": "a service",
+    "autostart": "started with the desktop",
+}
+"""Folders in lower case of which every file is run or obeyed, and by what."""
 _TABLES_THAT_RUN = ("cron", "hook", "mcp", "intent")
 
 
-def executables(state: State, contents: Contents) -> list[str]:
-    """Scripts, hooks, configuration that can name commands, and scheduled work, each with the word that says why."""
-    found = list(_in_files(state, contents.workspace.values()))
-    found += [
-        f"{item.name}: the runtime's configuration (MCP servers, hooks, tools, jobs, where requests go)"
-        for item in contents.home.values()
+class Hazard(NamedTuple):
+    """A file that some tool runs or obeys. `wanted` is None for a row or a file of the runtime's own folder."""
+
+    name: str
+    reason: str
+    wanted: Wanted | None = None
+
+    @property
+    def line(self) -> str:
+        return f"{printable(self.name)}: {self.reason}"
+
+
+def find_hazards(state: State, contents: Contents) -> list[Hazard]:
+    """Return scripts, hooks, what can name commands, instructions and scheduled work, each with what makes it one."""
+    found = [
+        Hazard(item.name, reason, item)
+        for item in contents.workspace.values()
+        if (reason := _reason(state, item, contents))
     ]
-    found += [f"{row.path}: scheduled work" for row in contents.rows if _runs(row.path)]
+    settings = "the runtime's configuration (MCP servers, hooks, tools, jobs, where requests go)"
+    found += [Hazard(item.name, settings) for item in contents.home.values()]
+    found += [Hazard(row.path, "scheduled work") for row in contents.rows if _runs(row.path)]
     return found
 
 
@@ -52,30 +121,43 @@ def _runs(path: str) -> bool:
     return any(word in path.rpartition("/")[2] for word in _TABLES_THAT_RUN)
 
 
-def _in_files(state: State, items: Iterable[Wanted]) -> Iterator[str]:
-    for item in items:
-        reason = _reason(state, item) if item.kind == FILE else ""
-        if reason:
-            yield f"{item.name}: {reason}"
-
-
-def _reason(state: State, item: Wanted) -> str:
+def _reason(state: State, item: Wanted, contents: Contents) -> str:
+    if item.kind not in (FILE, LINK):
+        return ""
+    named = _by_name(item.name) or _in_repository(item.name, contents)
+    if item.kind == LINK:
+        return named and f"{named} (a link)"
     if item.meta.get("executable"):
         return "may be executed"
-    folders, ending = item.name.split("/")[:-1], os.path.splitext(item.name)[1].lower()
+    folders, ending = item.name.casefold().split("/")[:-1], os.path.splitext(item.name)[1].lower()
     if ending in _SCRIPT_ENDINGS:
         return "a script"
-    document = _DOCUMENTS_THAT_RUN.get(item.name.rpartition("/")[2].lower(), "")
-    if document:
-        return document
-    if "hooks" in folders:
-        return "a hook"
+    if named:
+        return named
     if not _SCRIPT_FOLDERS.isdisjoint(folders) and not ending:
         return "a script"
     return "begins like a script" if _begins_like_script(state, item) else ""
 
 
+def _by_name(name: str) -> str:
+    *folders, last = name.casefold().split("/")
+    by_file = next((why for why, globs in _FILES.items() if any(fnmatchcase(last, g) for g in globs.split())), "")
+    return by_file or next((_FOLDERS[folder] for folder in folders if folder in _FOLDERS), "")
+
+
+def _in_repository(name: str, contents: Contents) -> str:
+    """Git takes any folder with HEAD and config for a repository, and runs what its config names."""
+    folder, slash, last = name.rpartition("/")
+    is_one = last == "config" and f"{folder}{slash}HEAD" in contents.workspace
+    return "configuration of a Git repository" if is_one else ""
+
+
 def _begins_like_script(state: State, item: Wanted) -> bool:
+    return beginning(state, item, 2) == b"#!"
+
+
+def beginning(state: State, item: Wanted, count: int) -> bytes:
+    """Return the first bytes of a file that is wanted."""
     if item.data is not None or item.entry is None:
-        return (item.data or b"").startswith(b"#!")
-    return state.body(item.entry.path).startswith(b"#!")
+        return (item.data or b"")[:count]
+    return state.body(item.entry.path)[:count]

@@ -23,15 +23,17 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, hazards, names, own_databases, target
+from lifeboat_daemon.restore import credentials, databases, foreign, names, own_databases, target
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import Contents, Wanted
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
+from lifeboat_daemon.restore.hazards import Hazard, find_hazards
 from lifeboat_daemon.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable
+from lifeboat_daemon.restore.never_written import reason_against
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
@@ -43,8 +45,11 @@ from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
+NEVER = "what no capture takes is never written"
 BY_ROWS = "it is a database of the runtime, which is written row by row"
 DAMAGED_RECORD = "its bytes are not those that were signed"
+_MOST_NAMES = 20
+"""So many names with one reason are told one by one."""
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 
 
@@ -53,7 +58,7 @@ class Plan:
     """What a restore would do. `agent` is the registered agent, None for a state of an agent this home does not have.
 
     `in_place` is true for the agent's own workspace; only then files are removed. `is_fresh` is true when the target
-    is missing or empty. `executable` is filled for unsigned states only. `deliveries` are run after all files are in
+    is missing or empty. `hazards` are listed for unsigned states only. `deliveries` are run after all files are in
     their places; `fates` say what becomes of each credential, where credentials are asked for, and `stands` where in
     the state each one stands. `databases` are those that are among the items, `server` is what is put into a server
     after that. `filler` opens credentials where they are asked for, `file_filler` also those of files in the agent's
@@ -82,13 +87,18 @@ class Plan:
     stands: Stands
     fates: list[Fate]
     unholdable: list[Unholdable]
-    executable: list[str]
+    hazards: list[Hazard]
     capabilities: list[JsonObject]
     warnings: list[str] = field(default_factory=list)
     databases: list[DatabaseWrite] = field(default_factory=list)
     server: ServerWrite | None = None
     running: str = ""
     makes_home: bool = False
+
+    @property
+    def executable(self) -> list[str]:
+        """Return each hazard with the tool that runs or obeys it."""
+        return [each.line for each in self.hazards]
 
     @property
     def sequence(self) -> int:
@@ -245,7 +255,7 @@ def plan(
         stands=stands,
         fates=fates,
         unholdable=names.unholdable(context.files, folder, written),
-        executable=[] if verdict is Verdict.SIGNED else hazards.executables(state, contents),
+        hazards=[] if verdict is Verdict.SIGNED else _hazards(state, contents, items),
         capabilities=missing_capabilities(state, adapter),
         warnings=[
             *_warnings(items, contents),
@@ -267,10 +277,24 @@ def _workspace_items(
     """What becomes of the workspace, as far as it is asked for."""
     wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
     left_out = _databases_as_files(contents, adapter)
-    files = {name: each for name, each in wanted.items() if name not in left_out}
-    rest = ((name, each) for name, each in wanted.items() if name in left_out)
-    skipped = [Item(name, Action.SKIP, Path(), each, kind=each.kind, reason=BY_ROWS) for name, each in rest]
+    against = {name: reason for name, each in wanted.items() if (reason := reason_against(each, adapter))}
+    against |= dict.fromkeys(left_out & wanted.keys(), BY_ROWS)
+    files = {name: each for name, each in wanted.items() if name not in against}
+    skipped = [
+        Item(name, Action.SKIP, Path(), wanted[name], kind=wanted[name].kind, reason=_never(reason))
+        for name, reason in against.items()
+    ]
     return [*decide(files, removable, rules), *skipped]
+
+
+def _hazards(state: State, contents: Contents, items: Iterable[Item]) -> list[Hazard]:
+    """Return what would be run or obeyed of what is written."""
+    written = {item.wanted.path for item in items if item.wanted is not None and item.action != Action.SKIP}
+    return [each for each in find_hazards(state, contents) if each.wanted is None or each.wanted.path in written]
+
+
+def _never(reason: str) -> str:
+    return reason if reason == BY_ROWS else f"{NEVER} ({reason})"
 
 
 def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
@@ -510,6 +534,18 @@ def _never_captured(context: Context, agent: Agent | None, state: State) -> list
     return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
 
 
+def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
+    """Return a sentence for each name, or for all that have one reason, where these are many."""
+    names_by_reason: dict[str, list[str]] = {}
+    for item in skipped:
+        names_by_reason.setdefault(item.reason, []).append(printable(item.name))
+    for reason, found in names_by_reason.items():
+        if len(found) > _MOST_NAMES:
+            yield f"{found[0]} and {len(found) - 1} more are not written: {reason}"
+        else:
+            yield from (f"{name} is not written: {reason}" for name in found)
+
+
 def _warnings(items: list[Item], contents: Contents) -> list[str]:
     said = [
         f"{printable(item.name)}: {item.reason}, so it goes aside"
@@ -517,7 +553,7 @@ def _warnings(items: list[Item], contents: Contents) -> list[str]:
         if item.action == Action.REMOVE and item.reason
     ]
     skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
-    said += [f"{printable(item.name)} is not written: {item.reason}" for item in skipped]
+    said += _not_written(skipped)
     said += [
         f"{printable(each.name)} has a gap: {each.reason}" for each in items if each.wanted and each.wanted.has_gap
     ]

@@ -91,7 +91,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         files=plan.file_counts(),
         credentials=counted(plan, plan.fates),
         receipt=plan.id,
-        warnings=list(plan.warnings),
+        warnings=[*plan.warnings, *hazard_lines(plan)],
         time=time,
         signature=str(plan.verdict),
         in_place=plan.in_place,
@@ -108,6 +108,11 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         **_receipt(plan, plan.fates),
         **fields,
     )
+
+
+def hazard_lines(plan: Plan) -> Iterator[str]:
+    """Return what is written of a state that nobody signed and that some tool runs or obeys."""
+    return (f"could run here: {line}" for line in plan.executable)
 
 
 def _lost(item: Item) -> dict[str, str]:

@@ -30,8 +30,10 @@ from lifeboat_daemon.restore.recovery import settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.state_documents import workspace_mode
+from lifeboat_daemon.words import count_text
 from lifeboat_keys.signing import Verdict
 
+_MOST_HAZARDS = 10
 TOO_LATE = "it was too late to stop: the restore is done"
 
 
@@ -110,7 +112,9 @@ def _unsigned(plan: Plan) -> str:
     )
     if not plan.executable:
         return f"{who}; --accept-unsigned restores it all the same"
-    return f"{who}, and it holds what could run here: {'; '.join(plan.executable[:10])}"
+    more = len(plan.executable) - _MOST_HAZARDS
+    named = "; ".join(plan.executable[:_MOST_HAZARDS]) + (f"; and {more} more" if more > 0 else "")
+    return f"{who}, and it holds {count_text(len(plan.executable), 'file')} that could run here: {named}"
 
 
 def _with_safety(context: Context, plan: Plan, drafted: RestoreReport) -> RestoreReport:

@@ -108,7 +108,7 @@ class RecoverPage(Page):
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
-        yield HiddenInput("the 24 words in their order", id="words", pasted=one_line)
+        yield HiddenInput("the 24 words in their order", id="words", pasted=one_line, takes_words=True)
         yield Static("", id="count", classes="label", markup=False)
         yield Tick("Show what I type", id="visible", compact=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -14,6 +13,7 @@ from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.control.commands import Said
+from lifeboat_daemon.folder_addresses import whole_path
 from lifeboat_tui.documents.first_run import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.text import plain
@@ -165,5 +165,9 @@ class Page(VerticalScroll, can_focus=False):
 
 
 def folder_of(text: str) -> str:
-    """A folder as it was typed, with `~` for the user's own."""
-    return os.path.expanduser(text)
+    """Return a folder as it was typed, with `~` for the user's own. Raises NotYet for a relative one, which would start
+    wherever the dashboard was opened."""
+    try:
+        return str(whole_path(text)) if text else ""
+    except LifeboatError as error:
+        raise NotYet(error.message) from error

@@ -90,7 +90,7 @@ class SecondCopyPage(Page):
         name = self.value("name") or ("stick" if is_folder or address.startswith("file:") else "home")
         words = ["remote", "add", name]
         if is_folder:
-            words.append(Path(folder_of(address)).absolute().as_uri())
+            words.append(self._folder(address).as_uri())
         elif address:
             words += [address, *(["--token-stdin"] if secret else [])]
         else:
@@ -101,6 +101,9 @@ class SecondCopyPage(Page):
         self._readable = documents.read(SecondCopy, said.document).readable
         self.known.remote = name
         self.leave()
+
+    def _folder(self, address: str) -> Path:
+        return Path(folder_of(address))
 
     async def _bring_there(self, tell: Tell) -> None:
         tell(Progress("Bringing everything there"))
@@ -130,6 +133,13 @@ class SourcePage(SecondCopyPage):
 
     def _is_enough(self) -> bool:
         return bool(self._copies) and not self._wants_another
+
+    def _folder(self, address: str) -> Path:
+        """The agent comes from there: a folder that is not there would be made one without any agent."""
+        folder = super()._folder(address)
+        if not folder.is_dir() and not self.first_run.link.is_demo:
+            raise NotYet(f"there is no folder {folder}: is the right stick or share mounted?")
+        return folder
 
     def _sentences(self) -> list[str]:
         if self._is_enough():

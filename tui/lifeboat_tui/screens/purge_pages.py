@@ -64,7 +64,9 @@ class SearchPage(VerticalScroll, can_focus=False):
                 yield Static("Why, for the record", classes="label", markup=False)
                 reasons = (Choice(said, value=at == 0, id=name) for at, (name, said) in enumerate(REASONS.items()))
                 yield RadioSet(*reasons, id="reason", compact=True)
-        yield HiddenInput("it is not shown, and stands in no log and no file", id="text", pasted=all_lines)
+        yield HiddenInput(
+            "it is not shown, and stands in no log and no file", id="text", pasted=all_lines, takes_words=True
+        )
         yield Input(" ".join(self._records), placeholder="ids of memories, with spaces between", id="records")
         for name, said in _OPTIONS.items():
             yield Tick(said, id=name, compact=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal, VerticalScroll
@@ -11,6 +9,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.folder_addresses import whole_path
 from lifeboat_tui import documents
 from lifeboat_tui.documents.remotes import Met
 from lifeboat_tui.link import Link
@@ -105,10 +104,10 @@ class AddRemote(ModalScreen[Met | None]):
             return "type an address, a folder or a join line"
         is_folder = bool(address) and "://" not in address
         if is_folder:
-            folder = Path(address).expanduser()
-            if not folder.is_absolute():
-                return "give the whole path of the folder, or an address that begins with https://"
-            address, secret = folder.as_uri(), ""
+            try:
+                address, secret = whole_path(address).as_uri(), ""
+            except LifeboatError as error:
+                return error.message
         words = ["remote", "add", name]
         if not address:
             words.append("--join-stdin")

@@ -25,7 +25,7 @@ def one_line(text: str) -> str:
 
 class HiddenInput(Input):
     """What stands in it goes nowhere but where it is asked for. `pasted` says what is taken of a text that is pasted,
-    in which lines end as they do here."""
+    in which lines end as they do here. `takes_words`: the words of a key may stand in it."""
 
     def __init__(
         self,
@@ -35,9 +35,11 @@ class HiddenInput(Input):
         pasted: Callable[[str], str] = first_line,
         compact: bool = False,
         classes: str | None = None,
+        takes_words: bool = False,
     ) -> None:
         super().__init__(placeholder=placeholder, password=True, id=id, compact=compact, classes=classes)
         self._pasted = pasted
+        self.takes_words = takes_words
 
     def take(self) -> str:
         """What was typed; afterwards it is not here any more."""

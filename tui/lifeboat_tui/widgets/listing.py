@@ -60,7 +60,6 @@ class Listing(Vertical):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if event.input is self._input:
-            event.stop()
             self.table.filter(event.value)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

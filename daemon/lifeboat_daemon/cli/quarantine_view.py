@@ -1,0 +1,53 @@
+"""What an archive that nobody signed would write, while nothing of it is written: each file that some tool would run or
+obey, with its first lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.safe_text import name_text
+from lifeboat_daemon.words import count_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.restore.hazards import Hazard
+    from lifeboat_daemon.restore.plan import Plan
+
+_MOST_BYTES, _MOST_LINES = 2048, 12
+
+
+def show(output: Output, plan: Plan) -> None:
+    """Print the view; nothing with --json, where `--dry-run` tells the same in `executable`."""
+    from lifeboat_daemon.restore import plan_lines
+
+    if output.as_json:
+        return
+    output.line("In quarantine: nothing of this archive is written yet.", style="bold")
+    for line in plan_lines(plan):
+        output.line(line)
+    if not plan.hazards:
+        output.line("Nothing in it is run or obeyed by a tool that is known here.")
+    for hazard in plan.hazards:
+        output.line(f"{name_text(hazard.name)}: {hazard.reason}", style="bold")
+        _show_beginning(output, plan, hazard)
+
+
+def _show_beginning(output: Output, plan: Plan, hazard: Hazard) -> None:
+    from lifeboat_daemon.restore.contents import LINK
+    from lifeboat_daemon.restore.hazards import beginning
+
+    wanted = hazard.wanted
+    if wanted is None:
+        return
+    if wanted.kind == LINK:
+        output.line(f"  a link to {name_text(wanted.target)}")
+        return
+    data = beginning(plan.state, wanted, _MOST_BYTES)
+    if b"\0" in data:
+        output.line(f"  {count_text(wanted.size, 'byte')}, no text")
+        return
+    lines = data.decode("utf-8", "replace").split("\n")
+    for line in lines[:_MOST_LINES]:
+        output.line(f"  | {line}")
+    if len(lines) > _MOST_LINES or wanted.size > len(data):
+        output.line(f"  ({count_text(wanted.size, 'byte')} in all)")

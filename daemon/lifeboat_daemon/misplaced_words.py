@@ -1,0 +1,33 @@
+"""Refuse recovery words everywhere but in the fields that are made for them.
+
+A command line stands in the history of the shell, and most fields are shown again or kept in clear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lifeboat_daemon.errors import WordsMisplaced
+from lifeboat_keys import words
+
+
+def holds_recovery_words(text: str) -> bool:
+    """Return whether a text holds the words of a key, or at least half of them in a row."""
+    return words.holds_phrase(text)
+
+
+def refuse_in_arguments(arguments: Sequence[str]) -> None:
+    """Raise WordsMisplaced for a command line with the words of a key, also as arguments of one word each."""
+    if words.holds_phrase(" ".join(arguments)):
+        raise WordsMisplaced(
+            "the command line holds words of a recovery phrase; nothing was kept, but the history of your shell may "
+            "have them: delete the line there",
+            fix="lifeboat purge AGENT --text-stdin" if "purge" in arguments else None,
+        )
+
+
+def refuse_in_field(field: str, text: str) -> str:
+    """Return the text of a field. Raises WordsMisplaced where it holds the words of a key."""
+    if words.holds_phrase(text):
+        raise WordsMisplaced(f"{field} holds words of a recovery phrase; nothing was kept")
+    return text

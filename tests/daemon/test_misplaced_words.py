@@ -1,0 +1,149 @@
+"""The words of a key in a field that is not theirs: refused, repeated nowhere, kept nowhere."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+import pytest
+
+from lifeboat_daemon.cli import setup_asking
+from lifeboat_daemon.cli.program import program, run
+from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.folder_addresses import existing_folder, whole_path
+from lifeboat_keys import words
+
+PHRASE = words.to_words(bytes(range(32)))
+TEXT = " ".join(PHRASE)
+
+
+def _commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _commands(found, (*path, name))
+    else:
+        yield path, command
+
+
+def _fields() -> Iterator[tuple[tuple[str, ...], list[str]]]:
+    """Every command with every argument and option that takes a text."""
+    for path, command in _commands(program):
+        for field in command.params:
+            if isinstance(field, click.Argument):
+                yield path, []
+            elif isinstance(field, click.Option) and not field.is_flag and not field.count:
+                yield path, [field.opts[0]]
+
+
+FIELDS = list(_fields())
+
+
+def _assert_nothing_is_kept(folder: Path, said: str) -> None:
+    kept = "\n".join(f"{path} {path.read_bytes()!r}" for path in folder.rglob("*") if path.is_file())
+    for text in (said, kept):
+        assert f"{PHRASE[0]} {PHRASE[1]}" not in text and quote(f"{PHRASE[0]} {PHRASE[1]}") not in text
+
+
+def test_every_field_of_every_command_refuses_them(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(FIELDS) > 150
+    for path, option in FIELDS:
+        for spelled in ([TEXT], PHRASE, [f"file:///{quote(TEXT)}"]):
+            assert run([*path, *option, *spelled, "--json"]) == 3, path
+            said = "".join(capsys.readouterr())
+            assert '"code": "words_misplaced"' in said, path
+            assert PHRASE[0] not in said
+    _assert_nothing_is_kept(isolated_home.parent, "")
+
+
+STDIN_FIELDS = {
+    ("remote", "add", "home", "--join-stdin"): True,
+    ("remote", "add", "home", "https://127.0.0.1:1", "--token-stdin"): True,
+    ("config", "set", "notify.ntfy.url", "--stdin"): True,
+}
+
+
+@pytest.mark.parametrize("command", STDIN_FIELDS)
+def test_a_field_of_standard_input_refuses_them(
+    command: tuple[str, ...], isolated_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXT}\n"))
+    assert run([*command, "--json"]) == 3
+    said = "".join(capsys.readouterr())
+    assert '"code": "words_misplaced"' in said
+    _assert_nothing_is_kept(isolated_home.parent, said)
+
+
+def test_every_option_that_reads_standard_input_is_known_here() -> None:
+    """A new one either refuses the words, as those above do, or is made for them or for other secrets."""
+    made_for_secrets = {"--passphrase-stdin", "--text-stdin", "--pattern-stdin", "--answers-stdin"}
+    refusing = {"--join-stdin", "--token-stdin", "--stdin"}
+    found = {
+        name for _, command in _commands(program) for field in command.params for name in field.opts if "stdin" in name
+    }
+    assert found == made_for_secrets | refusing
+
+
+def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = iter([TEXT, "stick", TEXT, "a token"])
+    monkeypatch.setattr(click, "prompt", lambda *args, **kwargs: next(answers))
+    assert setup_asking.text("What to call it") == "stick"
+    assert setup_asking.secret("The token") == "a token"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT,
+        TEXT.upper(),
+        "\n".join(f"{number}. {word}" for number, word in enumerate(PHRASE, 1)),
+        "-".join(PHRASE),
+        f"/media/stick/{TEXT}",
+        f"file:///home/ada/{quote(TEXT)}",
+        f"my words: {' '.join(PHRASE[:12])}",
+        f"  {TEXT.replace(' ', ', ')}  ",
+    ],
+)
+def test_words_are_found_however_they_are_written(text: str) -> None:
+    assert words.holds_phrase(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ".join(PHRASE[:11]),
+        "/home/ada/.openclaw/workspace",
+        "the memory about the boat and the harbour that was kept in the second drawer of the old desk by the window",
+        "lifeboat+https://boat.example.com:8443/?pin=0123456789abcdef#token",
+    ],
+)
+def test_other_texts_are_no_words(text: str) -> None:
+    assert not words.holds_phrase(text)
+
+
+def test_a_purge_of_words_that_leaked_says_how(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["purge", "ada", "--text", TEXT]) == 3
+    assert "lifeboat purge AGENT --text-stdin" in capsys.readouterr().err
+
+
+# Folders in forms -------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_has_to_be_a_whole_path(tmp_path: Path) -> None:
+    assert whole_path("~/stick").is_absolute()
+    for relative in ("stick", "./stick", TEXT, ""):
+        with pytest.raises(BadSetting, match="whole path"):
+            whole_path(relative)
+
+
+def test_a_folder_that_an_agent_comes_from_has_to_be_there(tmp_path: Path) -> None:
+    assert existing_folder(str(tmp_path)) == tmp_path
+    with pytest.raises(BadSetting, match="there is no folder"):
+        existing_folder(str(tmp_path / "stick"))

@@ -1,0 +1,148 @@
+"""An archive that nobody signed: what no capture takes stays out, what a tool would run or obey is named before."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lifeboat_adapters import litter, registry
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.testing import MemoryState
+from lifeboat_daemon.cli.program import run
+from lifeboat_daemon.restore import never_written
+from lifeboat_daemon.restore.contents import Contents, Wanted
+from lifeboat_daemon.restore.hazards import find_hazards
+from support.patience import patience
+
+RAW = "raw/openclaw/"
+NEVER = (".git/config", ".GIT/config", "sub/.git/hooks/post-checkout", ".g\u200cit/config", "git~1/config", ".git ./x")
+HAZARDS = (
+    *(".envrc", ".env", ".mcp.json", ".vscode/tasks.json", ".vscode/settings.json", ".claude/settings.json"),
+    *(
+        ".claude/settings.local.json",
+        ".claude/commands/a.md",
+        ".cursor/mcp.json",
+        ".lifeboatignore",
+        "hooks/pre",
+        "run.sh",
+    ),
+    *("cron/jobs.json", "crontab", "skills/tide/SKILL.md", "skills/tide/notes.md", "AGENTS.md", "CLAUDE.md", "BOOT.md"),
+    *("HEARTBEAT.md", "Makefile", "package.json", ".github/workflows/a.yml", ".husky/pre-commit", ".bashrc", ".vimrc"),
+    *(".gitattributes", ".gitmodules", ".npmrc", "conftest.py", ".devcontainer/devcontainer.json", "x.code-workspace"),
+    *(".ssh/authorized_keys", ".config/autostart/a.desktop", "store.git/config", "bin/tool", "notes/looks-harmless"),
+)
+HARMLESS = ("MEMORY.md", "memory/2026-01-01.md", "notes/boat.txt", "avatars/juniper.png", "notes/config")
+
+
+def _state(*names: str) -> MemoryState:
+    state = MemoryState()
+    for name in names:
+        state.put(f"{RAW}{name}", b"#!/bin/sh\n" if name == "notes/looks-harmless" else f"evil {name}\n".encode())
+    return state
+
+
+def _archive(state: MemoryState, path: Path) -> Path:
+    with path.open("wb") as out:
+        write_snapshot(state, out)
+    return path
+
+
+@pytest.fixture
+def hostile(isolated_home: Path, tmp_path: Path) -> Path:
+    """An archive with a repository whose configuration names a program."""
+    state = _state("SOUL.md", "USER.md", ".envrc", ".mcp.json")
+    program = f"touch {tmp_path / 'planted'}; false"
+    state.put(f"{RAW}.git/config", f'[core]\n\trepositoryformatversion = 0\n\tfsmonitor = "{program}"\n'.encode())
+    state.put(f"{RAW}.git/HEAD", b"ref: refs/heads/main\n")
+    state.put(f"{RAW}.git/objects/info/x", b"").put(f"{RAW}.git/refs/heads/x", b"")
+    return _archive(state, tmp_path / "hostile.alf")
+
+
+def test_an_import_plants_no_repository_whose_configuration_runs(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "ada"
+    assert run(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert sorted(path.name for path in target.iterdir()) == [".envrc", ".mcp.json", "SOUL.md", "USER.md"]
+    assert {each["name"] for each in said["skipped"]} >= {".git/config", ".git/HEAD"}
+    assert any(".git/config" in each and "no capture takes" in each for each in said["warnings"])
+    assert any(each.startswith("could run here: .envrc") for each in said["warnings"])
+    subprocess.run(["git", "status"], cwd=target, capture_output=True, check=False, timeout=patience())
+    assert not (tmp_path / "planted").exists()
+
+
+def test_a_restore_of_the_imported_agent_writes_none_either(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
+    name = json.loads(capsys.readouterr().out)["name"]
+    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "SOUL.md").exists() and not (tmp_path / "again" / ".git").exists()
+
+
+def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "ada"
+    assert run(["alf", "import", str(hostile), "--to", str(target)]) == 3
+    said = capsys.readouterr()
+    assert "In quarantine: nothing of this archive is written yet." in said.out
+    assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
+    assert "could run here" in said.err
+    assert f"What helps: lifeboat alf import {hostile} --to {target} --accept-unsigned" in said.err
+    assert not target.exists()
+
+
+def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--dry-run", "--accept-unsigned"]
+    assert run(words) == 0
+    assert ".mcp.json: names programs that an agent starts" in capsys.readouterr().out
+    assert run([*words, "--json"]) == 0
+    assert any(".mcp.json" in each for each in json.loads(capsys.readouterr().out)["warnings"])
+    assert not (tmp_path / "ada").exists()
+
+
+def _contents(*names: str) -> tuple[MemoryState, Contents]:
+    state = _state(*names)
+    entries = {entry.path: entry for entry in state.entries()}
+    wanted = {name: Wanted(name, f"{RAW}{name}", "raw", {}, entries[f"{RAW}{name}"]) for name in names}
+    return state, Contents(wanted, {}, [], [], [])
+
+
+def test_everything_that_a_tool_runs_or_obeys_is_a_hazard() -> None:
+    found = find_hazards(*_contents(*HAZARDS, "store.git/HEAD", *HARMLESS))
+    assert {each.name for each in found} == set(HAZARDS)
+    assert all(each.reason for each in found)
+
+
+@pytest.mark.parametrize("runtime", registry.runtimes())
+@pytest.mark.parametrize("name", NEVER)
+def test_version_control_data_is_never_captured_and_never_written(runtime: str, name: str) -> None:
+    adapter = registry.adapter(runtime)
+    _, contents = _contents(name)
+    assert never_written.reason_against(contents.workspace[name], adapter)
+    assert adapter.exclusion(f"raw/{runtime}/{name}", is_folder=False)
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "a/.git", ".svn"])
+def test_a_file_or_a_link_that_leads_to_a_repository_is_one(name: str) -> None:
+    assert litter.Litter().reason(name, is_folder=False) == "version control data"
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".github/a", "git/config", "my.git/x", "digit~1"])
+def test_other_names_are_no_version_control_data(name: str) -> None:
+    assert litter.Litter().reason(name, is_folder=False) is None
+
+
+def test_many_names_with_one_reason_are_one_sentence(
+    isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = _state("SOUL.md", "USER.md", *(f"node_modules/{number}/index.js" for number in range(200)))
+    archive = _archive(state, tmp_path / "many.alf")
+    assert run(["alf", "import", str(archive), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert sum("node_modules" in each for each in warnings) == 1

@@ -1,0 +1,53 @@
+"""The words of a key in a field of the dashboard that is not theirs: taken out, and given to no command."""
+
+from __future__ import annotations
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from lifeboat_keys import words
+from lifeboat_tui.screens.remotes_add import AddRemote
+from lifeboat_tui.widgets.hidden import HiddenInput
+from support.tui.first_run_home import driven, go_to, knows_stick, machine
+from support.tui.pilots import dashboard, settled
+
+TEXT = " ".join(words.to_words(bytes(range(32))))
+PAGES = [(way, step) for way in ("protect", "return") for step in range(1, 7)]
+
+
+async def _fill_all(pilot: Pilot[None]) -> list[Input]:
+    """Put the words into every field that is shown."""
+    fields = list(pilot.app.screen.query(Input))
+    for field in fields:
+        field.value = TEXT
+        await settled(pilot)
+    return fields
+
+
+def _keeps_them(field: Input) -> bool:
+    return field.value == TEXT
+
+
+@pytest.mark.parametrize(("way", "step"), PAGES)
+@driven
+async def test_every_field_of_the_first_run_but_theirs_takes_none(way: str, step: int) -> None:
+    link = machine(knows_stick())
+    async with dashboard(link, screen="setup") as pilot:
+        await go_to(pilot, way, step)
+        for field in await _fill_all(pilot):
+            is_theirs = isinstance(field, HiddenInput) and field.takes_words
+            assert _keeps_them(field) == is_theirs, field.id
+        assert all(TEXT not in " ".join(said) for said, _ in link.asked)
+
+
+@driven
+async def test_a_second_copy_that_is_added_takes_none() -> None:
+    link = machine()
+    async with dashboard(link, screen="setup") as pilot:
+        pilot.app.push_screen(AddRemote(link))
+        await settled(pilot)
+        fields = await _fill_all(pilot)
+        assert [field.id for field in fields] == ["name", "address", "secret"]
+        assert not any(map(_keeps_them, fields))
+        assert "recovery words" in " ".join(note.message for note in pilot.app._notifications)
