@@ -40,9 +40,12 @@ def is_adopted(vault: Vault) -> bool:
     return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
 
 
-def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER) -> SequenceRow:
+def snapshot(
+    vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow:
     """Everything that client has, as the next sequence; 0 for an agent without history. It replaces no earlier one.
-    Equal to the head, it changes nothing and the head is given back.
+    Equal to the head, it changes nothing and the head is given back. `number` is the one that another service gave it,
+    larger than that of the head.
 
     Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (a credential in clear), and the
     ArchiveError family.
@@ -52,14 +55,16 @@ def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str 
     _check_credentials(reader)
     head = vault.head()
     draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
-    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer) or head
+    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer, number=number) or head
     assert found is not None, "a snapshot has a head document at least"
     return found
 
 
-def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER) -> SequenceRow | None:
+def delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow | None:
     """What that client changed since `base`, as the sequence after it; None when that is nothing. A delta that made
-    the head, sent once more because its answer was lost, gives the head.
+    the head, sent once more because its answer was lost, gives the head. `number` as for `snapshot`.
 
     As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
     that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
@@ -79,14 +84,22 @@ def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer:
         _apply(memory, line)
     entries = _notes_after(state, memory)
     entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
-    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer)
+    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer, number=number)
 
 
 def _commit(
-    vault: Vault, draft: Draft, base: SequenceRow | None, clock: Clock, *, kind: str, writer: str
+    vault: Vault,
+    draft: Draft,
+    base: SequenceRow | None,
+    clock: Clock,
+    *,
+    kind: str,
+    writer: str,
+    number: int | None,
 ) -> SequenceRow | None:
     """The draft right after `base`, on which it was made, and after nothing that came meanwhile."""
-    number = 0 if base is None else base.number + 1
+    if number is None:
+        number = 0 if base is None else base.number + 1
     try:
         return vault.commit(draft, kind=kind, writer=writer, time=clock.now(), number=number)
     except DraftInvalid:
