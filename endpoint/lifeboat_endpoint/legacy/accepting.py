@@ -23,6 +23,7 @@ from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy.memory import Memory, check, purged_ids
 from lifeboat_endpoint.legacy.notes import changed_notes
 from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+from lifeboat_endpoint.vault.empty_state import EmptyState
 
 WRITER = "older client"
 """Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
@@ -85,6 +86,47 @@ def delta(
     entries = _notes_after(state, memory)
     entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
     return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer, number=number)
+
+
+def partial_delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, name: str, writer: str = WRITER
+) -> SequenceRow:
+    """What that client changed since `base`, for an agent whose earlier state only another service has: the first
+    sequence here, under the number `base` + 1, or the next one.
+
+    Each change brings its whole record, so it is kept also where there is nothing to change. No note is made: the
+    memories of one are not all here. Raises as `delta`.
+    """
+    _check_agent(vault, reader.agent_id)
+    check_not_adopted(vault)
+    head = vault.head()
+    if head is not None and _is_sent_again(vault, reader, head, base, clock):
+        return head
+    head = None if head is None else _checked_base(vault, base)
+    state = EmptyState(vault.agent_id, vault.redactions) if head is None else vault.state(base)
+    memory = Memory(vault, state, clock.now())
+    for line in _lines(reader):
+        if line.operation == "delete":
+            memory.remove(line.id)
+        else:
+            memory.put(line.line)
+    listed = [partitions.to_item(partition) for partition in memory.partitions]
+    agent = {
+        "id": vault.agent_id,
+        "name": name,
+        "source_runtime": str(reader.manifest["agent"].get("source_runtime") or ""),
+    }
+    document = {"agent": agent} if head is None else codec.decode(state.body(layout.MANIFEST))
+    entries = dict(_changed_documents(reader))
+    entries[layout.MANIFEST] = EntryPut({}, codec.encode_pretty({**document, "partitions": listed}))
+    draft = Draft(entries, memory.puts)
+    return _commit(vault, draft, head, clock, kind=DELTA, writer=writer, number=base + 1) or _head_of(vault)
+
+
+def _head_of(vault: Vault) -> SequenceRow:
+    head = vault.head()
+    assert head is not None, "a first state has a head document at least"
+    return head
 
 
 def _commit(
@@ -222,7 +264,7 @@ def _lines(reader: DeltaReader) -> Iterator[RecordLine]:
 
 def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: int, clock: Clock) -> bool:
     """Whether the head is what this delta makes of its base, and nothing else."""
-    if head.base != base or head.kind != DELTA:
+    if head.kind != DELTA or base != (head.number - 1 if head.base is None else head.base):
         return False
     memory, named = Memory(vault, vault.state(head.number), clock.now()), set[str]()
     for line in _lines(reader):
@@ -231,8 +273,14 @@ def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: i
             memory.remove(line.id)
         else:
             memory.put(line.line)
-    changed = {change.record.id for change in vault.changes(base, head.number).records}
-    return not memory.puts and changed <= named
+    return not memory.puts and _changed_since(vault, head) <= named
+
+
+def _changed_since(vault: Vault, head: SequenceRow) -> set[str]:
+    """Ids of the records that the head brought: all of a first state."""
+    if head.base is None:
+        return {record.id for record in vault.state(head.number).records()}
+    return {change.record.id for change in vault.changes(head.base, head.number).records}
 
 
 def _apply(memory: Memory, line: RecordLine) -> None:
