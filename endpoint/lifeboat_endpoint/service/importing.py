@@ -6,7 +6,7 @@ a head that it never made, and be fenced. The vault's own row of the audit stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lifeboat_alf import codec, layout, partitions, records
