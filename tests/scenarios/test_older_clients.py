@@ -301,3 +301,21 @@ def test_taken_over_by_lifeboat_it_is_whole_at_the_endpoint_too(
     assert there["held"] is None
     client.restore(number, tmp_path / "new")
     assert files(tmp_path / "new") == files(workspace)
+
+
+def test_a_fresh_home_goes_on_as_the_agent_of_an_older_client(
+    isolated_home: Path, endpoint: RunningEndpoint, client: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    number = reference.agent_id(workspace)
+    client.sync(workspace)
+    edit(workspace, "Lisbon", "Porto")
+    client.sync(workspace)
+    second_copies.added(Context.open(), endpoint)
+    adding = ("agents", "add", workspace, "--as", number, "--from", "home")
+    assert run(*adding, expect=3)["error"]["code"]
+    added = run(*adding, "--accept-unsigned", "--take-over", "older client")
+    assert (added["id"], added["base"]) == (number, 1)
+    assert [each["state"] for each in run("sync")["agents"][0]["remotes"]] == ["ok"]
+    another = tmp_path / "another"
+    run("restore", number, "--at", "0", "--to", another, "--accept-unsigned")
+    assert "Lisbon" in (another / "MEMORY.md").read_text()
