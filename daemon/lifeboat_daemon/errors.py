@@ -59,6 +59,8 @@ LifeboatError
     |   +-- NothingToExport     nothing changed since the sequence that a delta would start from
     |   +-- OptionRefused       an option that counts for nothing in this conversion, or has no such value
     |   +-- WouldLose           the other format cannot hold everything, and nobody said that it may go
+    |   +-- NoAlfClient         there is no folder of the reference client, or a file in it is damaged
+    |   +-- HostedHistoryError  the reference client's service refused, or its answer is damaged
     +-- ReplicationError        a second copy is not what this machine left there
     |   +-- OtherVault          another vault answers under a remote's address
     |   +-- RemoteForgot        a remote lost what it had acknowledged
@@ -570,6 +572,19 @@ class WouldLose(ExchangeError):
     title = "Not everything would come along"
     fix = "the same command with --dry-run, which shows what would be lost; then with --yes"
     exit_status = 3
+
+
+class NoAlfClient(ExchangeError):
+    code = "no_alf_client"
+    title = "The files of the reference client cannot be read"
+    fix = "lifeboat setup"
+
+
+class HostedHistoryError(ExchangeError):
+    code = "hosted_history"
+    title = "The former service did not give the history"
+    fix = "lifeboat setup --from-alf"
+    retryable = True
 
 
 class WordsError(DaemonError):

@@ -18,6 +18,7 @@ LifeboatError
     |   +-- RedactedMeanwhile   a purge happened since the change was made
 +-- RemoteError           on the way to a second copy, or there
     +-- RemoteUnreachable   nobody answered; what was sent may have arrived
+    |   +-- NotAnEndpoint     what answers is another service
     |   +-- RemoteUntrusted   whoever answers cannot prove to be the one that was added; nothing was sent
     +-- RemoteBusy          asks to wait
     |   +-- RemoteFull      no space left there
@@ -201,6 +202,12 @@ class RemoteUnreachable(RemoteError):
     code = "remote_unreachable"
     title = "The second copy cannot be reached"
     retryable = True
+
+
+class NotAnEndpoint(RemoteUnreachable):
+    code = "not_an_endpoint"
+    title = "What answers there is not an endpoint of Agent Lifeboat"
+    fix = "lifeboat remote add --help"
 
 
 class RemoteUntrusted(RemoteUnreachable):

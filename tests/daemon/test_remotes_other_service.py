@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 import pytest
 
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteUnreachable
+from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged
+from support.daemon.cli_client import Json, run
+from support.endpoint.hosted_service import KEY, hosted_service
+from support.talking_server import status, talking_server
 
 
 @pytest.mark.parametrize("answer", [{"version": "1.4.0"}, {"api_version": "v1", "status": "ok"}])
 def test_another_service_of_alf_is_called_one(answer: dict[str, str]) -> None:
-    with pytest.raises(RemoteUnreachable, match="another ALF service") as refused:
+    with pytest.raises(NotAnEndpoint, match="another ALF service") as refused:
         shapes.about(answer)
     assert refused.value.fix
 
@@ -19,3 +25,27 @@ def test_another_service_of_alf_is_called_one(answer: dict[str, str]) -> None:
 def test_an_answer_that_says_nothing_is_damaged(answer: object) -> None:
     with pytest.raises(RemoteDamaged):
         shapes.about(answer)
+
+
+def added(address: str, monkeypatch: pytest.MonkeyPatch) -> Json:
+    """The error of an address that is no second copy."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO(KEY))
+    error: Json = run("remote", "add", "former", address, "--token-stdin", expect=1)["error"]
+    assert run("remote", "list")["remotes"] == []
+    return error
+
+
+def test_adding_the_service_of_the_reference_client_says_what_it_is_and_how_its_history_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with hosted_service() as service:
+        error = added(service.url, monkeypatch)
+    assert (error["code"], error["fix"]) == ("not_an_endpoint", "lifeboat setup --from-alf --hosted")
+    assert "another ALF service" in error["message"]
+
+
+@pytest.mark.parametrize("body", [b"<html>Welcome</html>", b"[]", b"{}"])
+def test_adding_another_web_server_does_not_call_it_damaged(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    with talking_server() as server:
+        server.replies = [status(200, body)]
+        assert added(server.address, monkeypatch)["code"] == "not_an_endpoint"

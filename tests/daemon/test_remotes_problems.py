@@ -75,7 +75,7 @@ def test_the_token_is_in_no_message_whoever_repeats_it() -> None:
         (400, errors.RemoteRefused),
         (401, errors.RemoteDenied),
         (403, errors.RemoteDenied),
-        (404, errors.RemoteUnreachable),
+        (404, errors.NotAnEndpoint),
         (409, errors.StaleBase),
         (413, errors.RemoteTooLarge),
         (418, errors.RemoteRefused),

@@ -192,8 +192,20 @@ def _service_documents(folder: Path) -> Iterator[tuple[str, Json]]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("PATH", fake.path)
         yield "`lifeboat setup`", run("setup", "--yes")
+        yield "`lifeboat setup`", _from_alf_document(folder)
         for words in (("install", "--print"), ("install", "--no-start"), ("status",), ("uninstall",)):
             yield "`lifeboat service`", run("service", *words)
+
+
+def _from_alf_document(folder: Path) -> Json:
+    """Of one agent that was found nowhere, and one file that is none."""
+    state = folder / "former/.alf/state"
+    state.mkdir(parents=True)
+    (state / f"{ENDPOINT_AGENT}.toml").write_text("last_synced_sequence = 0\n")
+    (state / "other.toml").write_text("")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("ALF_HOME", str(folder / "former"))
+        return run("setup", "--from-alf", expect=1)
 
 
 def _endpoint_documents(folder: Path) -> Iterator[tuple[str, Json]]:

@@ -16,6 +16,7 @@ from support.daemon.cli_client import run
 from support.daemon.harbour import Harbour, harbour
 from support.endpoint import reference_archives as reference
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
+from support.endpoint.hosted_service import KEY, hosted_service
 from support.endpoint.reference_client import ClientError, ReferenceClient
 
 Files = dict[str, bytes]
@@ -231,3 +232,90 @@ def test_a_device_of_lifeboat_takes_over_an_agent_that_only_that_client_wrote(
     assert refused.value.sequence == head
     client.restore(number, tmp_path / "again")
     assert files(tmp_path / "again")["MEMORY.md"] == (target / "MEMORY.md").read_bytes()
+
+
+# From another service -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def synced_elsewhere(workspace: Path, tmp_path: Path) -> Path:
+    """`~/.alf` of a client that synced two sequences with its former service."""
+    with hosted_service() as service:
+        former = ReferenceClient(service.url, KEY, tmp_path / ".alf")
+        former.sync(workspace)
+        edit(workspace, "Lisbon", "Porto")
+        assert former.sync(workspace)["sequence"] == 1
+    edit(workspace, "Likes tea.", "Prefers coffee.")
+    return tmp_path / ".alf"
+
+
+@pytest.mark.parametrize("limit", [6_000_000, 100])
+def test_a_client_of_another_service_goes_on_with_its_state_file(
+    endpoint: RunningEndpoint, workspace: Path, synced_elsewhere: Path, limit: int
+) -> None:
+    client = ReferenceClient(endpoint.url, endpoint.token, synced_elsewhere, direct_limit=limit)
+    assert client.sync(workspace)["sequence"] == 2
+    edit(workspace, "Prefers coffee.", "Prefers water.")
+    (workspace / "memory/2026-11-03.md").unlink()
+    assert client.sync(workspace)["sequence"] == 3
+    assert client.sync(workspace)["no_changes"]
+
+
+def test_an_agent_that_began_at_another_service_is_held_until_it_is_whole(
+    endpoint: RunningEndpoint,
+    another: ReferenceClient,
+    workspace: Path,
+    synced_elsewhere: Path,
+    tmp_path: Path,
+) -> None:
+    number = reference.agent_id(workspace)
+    client = ReferenceClient(endpoint.url, endpoint.token, synced_elsewhere)
+    client.sync(workspace)
+    second_copies.added(Context.open(), endpoint)
+    (there,) = [one for one in run("agents", "list", "--remote", "home")["agents"] if one["id"] == number]
+    assert there["held"] == {"reason": "what it had at sequence 1 is only at its former service", "previous": None}
+    with pytest.raises(ClientError, match="parse"):
+        client.restore(number, workspace)
+    client.forget(number)
+    assert client.sync(workspace)["sequence"] == 3
+    (there,) = [one for one in run("agents", "list", "--remote", "home")["agents"] if one["id"] == number]
+    assert there["held"] is None and there["runtime"] == "openclaw"
+    another.restore(number, tmp_path / "new")
+    assert files(tmp_path / "new") == files(workspace)
+
+
+def test_taken_over_by_lifeboat_it_is_whole_at_the_endpoint_too(
+    endpoint: RunningEndpoint, workspace: Path, synced_elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = reference.agent_id(workspace)
+    client = ReferenceClient(endpoint.url, endpoint.token, synced_elsewhere)
+    client.sync(workspace)
+    monkeypatch.setenv("ALF_HOME", str(tmp_path))
+    second_copies.added(Context.open(), endpoint)
+    run("setup", "--from-alf", "--workspace", workspace)
+    (copy,) = run("sync", expect=1)["agents"][0]["remotes"]
+    assert copy["state"] == "fenced" and copy["fix"] == "lifeboat agents adopt main"
+    run("agents", "adopt", number, "--yes", "--accept-unsigned", "--take-over", "older client")
+    assert [each["state"] for each in run("sync")["agents"][0]["remotes"]] == ["ok"]
+    (there,) = [one for one in run("agents", "list", "--remote", "home")["agents"] if one["id"] == number]
+    assert there["held"] is None
+    client.restore(number, tmp_path / "new")
+    assert files(tmp_path / "new") == files(workspace)
+
+
+def test_a_fresh_home_goes_on_as_the_agent_of_an_older_client(
+    isolated_home: Path, endpoint: RunningEndpoint, client: ReferenceClient, workspace: Path, tmp_path: Path
+) -> None:
+    number = reference.agent_id(workspace)
+    client.sync(workspace)
+    edit(workspace, "Lisbon", "Porto")
+    client.sync(workspace)
+    second_copies.added(Context.open(), endpoint)
+    adding = ("agents", "add", workspace, "--as", number, "--from", "home")
+    assert run(*adding, expect=3)["error"]["code"]
+    added = run(*adding, "--accept-unsigned", "--take-over", "older client")
+    assert (added["id"], added["base"]) == (number, 1)
+    assert [each["state"] for each in run("sync")["agents"][0]["remotes"]] == ["ok"]
+    another = tmp_path / "another"
+    run("restore", number, "--at", "0", "--to", another, "--accept-unsigned")
+    assert "Lisbon" in (another / "MEMORY.md").read_text()

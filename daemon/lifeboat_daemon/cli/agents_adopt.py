@@ -170,7 +170,9 @@ def print_remote(session: Session, name: str) -> None:
         session.output.note(f"{count_text(len(rows), 'agent')} at {config.name}")
         for one in there:
             if one.held is not None:
-                said = f"{one.held.get('reason')}; the state before it is sequence {one.held.get('previous')}"
+                before = one.held.get("previous")
+                told = "" if before is None else f"; the state before it is sequence {before}"
+                said = f"{one.held.get('reason')}{told}"
                 session.output.warn(f"{one.name or one.id} is held: {said}")
 
     session.output.document({"remote": config.name, "agents": documents}, text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -19,16 +20,35 @@ JsonObject = dict[str, Any]
 
 @click.command(
     short_help="Guided: protect your agents, or bring one back.",
-    epilog=examples("lifeboat setup", "lifeboat setup --yes", "lifeboat setup --json"),
+    epilog=examples("lifeboat setup", "lifeboat setup --yes", "lifeboat setup --from-alf --hosted"),
 )
 @click.option("--yes", is_flag=True, help="Ask nothing: do what needs no secret, and say what is left.")
+@click.option("--from-alf", is_flag=True, help="Take over the agents of the reference client `alf` from ~/.alf.")
+@click.option("--hosted", is_flag=True, help="With --from-alf: also fetch the history that its service has.")
+@click.option(
+    "--workspace",
+    "workspaces",
+    type=click.Path(file_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FOLDER",
+    help="With --from-alf: also look for its agents in this folder (repeatable).",
+)
+@click.option("--dry-run", is_flag=True, help="With --from-alf: show what would be taken over.")
 @session_command
-def setup(session: Session, yes: bool) -> int:
+def setup(
+    session: Session, yes: bool, from_alf: bool, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool
+) -> int:
     """Protect the agents on this machine, or bring one back from a second copy, with a question at each step.
 
     Each step can be skipped, and shows the command that does it. Run again it goes on with what is missing. Without a
     terminal it says how each step stands.
     """
+    if from_alf:
+        from lifeboat_daemon.cli.setup_from_alf import take_over_from_alf
+
+        return take_over_from_alf(session, hosted=hosted, workspaces=workspaces, dry_run=dry_run)
+    if hosted or workspaces or dry_run:
+        raise click.UsageError("--hosted, --workspace and --dry-run go with --from-alf")
     if yes:
         return _without_questions(session)
     if not has_terminal(session.output):

@@ -12,7 +12,7 @@ from lifeboat_daemon.remotes import acknowledged, registry, trying
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.join import Given
 from lifeboat_daemon.remotes.trying import Met, Stranger
-from lifeboat_endpoint.errors import RemoteDenied, RemoteUnreachable
+from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
 from lifeboat_keys import age
 
 
@@ -82,11 +82,17 @@ def _kept_token(context: Context, known: RemoteConfig | None, wanted: RemoteConf
 
 def _met(context: Context, stranger: Stranger, *, is_known: bool) -> Met:
     """Raises RemoteError, with the command that helps one who is adding it."""
+    is_folder = stranger.config.url.startswith("file:")
     try:
         return trying.meet(context, stranger)
+    except NotAnEndpoint:
+        raise
+    except RemoteDamaged as error:
+        if is_known or is_folder:
+            raise
+        raise NotAnEndpoint(error.message) from error
     except RemoteUnreachable as error:
         if not is_known:
-            is_folder = stranger.config.url.startswith("file:")
             error.fix = "df -h" if is_folder else "lifeboat remote add --help"
         raise
     except RemoteDenied as error:

@@ -15,6 +15,7 @@ from lifeboat_daemon.remotes.endpoint_shapes import LARGEST, one_line
 from lifeboat_endpoint.errors import (
     AgentErased,
     KeyRevoked,
+    NotAnEndpoint,
     RemoteBusy,
     RemoteDenied,
     RemoteError,
@@ -34,7 +35,7 @@ _BY_STATUS: dict[int, tuple[type[RemoteError], str]] = {
     400: (RemoteRefused, "it does not understand what was asked"),
     401: (RemoteDenied, "it knows no such token, or no more"),
     403: (RemoteDenied, "the token does not allow that"),
-    404: (RemoteUnreachable, "something answers there that is no endpoint of Agent Lifeboat"),
+    404: (NotAnEndpoint, "it does not know the address"),
     407: (RemoteUnreachable, "the proxy on the way there wants to know who asks"),
     408: (RemoteBusy, "it waited too long for what was sent"),
     409: (StaleBase, "something else was written there meanwhile"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteUnreachable
+from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged
 from lifeboat_endpoint.remote.contract import About, RedactionState, RemoteAgent, RemoteHead, RemoteSequence
 from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.endpoint_key import public_of
@@ -86,7 +86,7 @@ def items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
 
 
 def about(found: Any) -> About:
-    """What an endpoint says of itself. Raises RemoteDamaged, and RemoteUnreachable for another service of ALF."""
+    """What an endpoint says of itself. Raises RemoteDamaged, and NotAnEndpoint for another service of ALF."""
     _refuse_other_service(found)
     return About(
         id=_id(found),
@@ -104,9 +104,9 @@ def _refuse_other_service(found: Any) -> None:
     if not isinstance(found, dict) or "id" in found:
         return
     if any(isinstance(found.get(name), str) for name in _VERSIONS_OF_OTHERS):
-        raise RemoteUnreachable(
+        raise NotAnEndpoint(
             "another ALF service answers there, which keeps archives of its own client and takes no signed sequences",
-            fix="lifeboat remote add NAME FOLDER",
+            fix="lifeboat setup --from-alf --hosted",
         )
 
 

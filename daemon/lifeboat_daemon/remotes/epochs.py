@@ -16,6 +16,7 @@ from lifeboat_daemon.words import age_text, argument
 from lifeboat_endpoint.errors import EpochMoved, RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Remote, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_keys.errors import NoKey
 
 RECENTLY = timedelta(hours=24)
 """Whoever wrote within this time may be at work right now."""
@@ -44,10 +45,18 @@ def check_consent(context: Context, name: str, head: RemoteHead | None, take_ove
 
 def to_be_named(context: Context, head: RemoteHead | None) -> str | None:
     """The machine that has to be named by whoever takes its agent: it wrote this state lately. None: nobody has to."""
-    if head is None or head.writer == context.keys().device.id or not head.written_at:
+    if head is None or not head.written_at or head.writer == _own_device(context):
         return None
     age = context.clock.now() - times.parse(head.written_at)
     return None if age > RECENTLY else head.machine or head.writer
+
+
+def _own_device(context: Context) -> str | None:
+    """None in a home without a key, which wrote nothing yet."""
+    try:
+        return context.keys().device.id
+    except NoKey:
+        return None
 
 
 def check_believable(vault: Vault, epoch: int) -> None:

@@ -127,7 +127,8 @@ def _held_there(source: Source, at: int | str | None) -> Iterator[str]:
     held = source.agent.held
     if held is not None and at is None:
         before = held.get("previous")
-        yield f"{source.config.name} holds the newest state: {held.get('reason')}. The one before it: --at {before}"
+        told = "" if before is None else f". The one before it: --at {before}"
+        yield f"{source.config.name} holds the newest state: {held.get('reason')}{told}"
 
 
 def _newest_there(source: Source, newest: Sequence) -> str:

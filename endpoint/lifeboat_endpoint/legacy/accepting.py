@@ -23,6 +23,7 @@ from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy.memory import Memory, check, purged_ids
 from lifeboat_endpoint.legacy.notes import changed_notes
 from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+from lifeboat_endpoint.vault.empty_state import EmptyState
 
 WRITER = "older client"
 """Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""
@@ -40,9 +41,12 @@ def is_adopted(vault: Vault) -> bool:
     return vault.epoch > FIRST_EPOCH or (head is not None and head.signature is not None)
 
 
-def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER) -> SequenceRow:
+def snapshot(
+    vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow:
     """Everything that client has, as the next sequence; 0 for an agent without history. It replaces no earlier one.
-    Equal to the head, it changes nothing and the head is given back.
+    Equal to the head, it changes nothing and the head is given back. `number` is the one that another service gave it,
+    larger than that of the head.
 
     Raises WrongAgent, StaleBase (a Lifeboat device writes the agent), RemoteRefused (a credential in clear), and the
     ArchiveError family.
@@ -52,14 +56,16 @@ def snapshot(vault: Vault, reader: SnapshotReader, *, clock: Clock, writer: str 
     _check_credentials(reader)
     head = vault.head()
     draft = _whole(reader, purged_ids(vault)) if head is None else _next_snapshot(vault, reader, clock)
-    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer) or head
+    found = _commit(vault, draft, head, clock, kind=SNAPSHOT, writer=writer, number=number) or head
     assert found is not None, "a snapshot has a head document at least"
     return found
 
 
-def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER) -> SequenceRow | None:
+def delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer: str = WRITER, number: int | None = None
+) -> SequenceRow | None:
     """What that client changed since `base`, as the sequence after it; None when that is nothing. A delta that made
-    the head, sent once more because its answer was lost, gives the head.
+    the head, sent once more because its answer was lost, gives the head. `number` as for `snapshot`.
 
     As the client means it: a `create` of what it has and changes to what it has not are ignored, so are operations
     that nobody knows and further lines about a record that the same delta creates; a deleted record is gone.
@@ -79,14 +85,63 @@ def delta(vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, writer:
         _apply(memory, line)
     entries = _notes_after(state, memory)
     entries |= {**dict(_changed_documents(reader)), **_head_with(state, memory.partitions)}
-    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer)
+    return _commit(vault, Draft(entries, memory.puts), head, clock, kind=DELTA, writer=writer, number=number)
+
+
+def partial_delta(
+    vault: Vault, reader: DeltaReader, base: int, *, clock: Clock, name: str, writer: str = WRITER
+) -> SequenceRow:
+    """What that client changed since `base`, for an agent whose earlier state only another service has: the first
+    sequence here, under the number `base` + 1, or the next one.
+
+    Each change brings its whole record, so it is kept also where there is nothing to change. No note is made: the
+    memories of one are not all here. Raises as `delta`.
+    """
+    _check_agent(vault, reader.agent_id)
+    check_not_adopted(vault)
+    head = vault.head()
+    if head is not None and _is_sent_again(vault, reader, head, base, clock):
+        return head
+    head = None if head is None else _checked_base(vault, base)
+    state = EmptyState(vault.agent_id, vault.redactions) if head is None else vault.state(base)
+    memory = Memory(vault, state, clock.now())
+    for line in _lines(reader):
+        if line.operation == "delete":
+            memory.remove(line.id)
+        else:
+            memory.put(line.line)
+    listed = [partitions.to_item(partition) for partition in memory.partitions]
+    agent = {
+        "id": vault.agent_id,
+        "name": name,
+        "source_runtime": str(reader.manifest["agent"].get("source_runtime") or ""),
+    }
+    document = {"agent": agent} if head is None else codec.decode(state.body(layout.MANIFEST))
+    entries = dict(_changed_documents(reader))
+    entries[layout.MANIFEST] = EntryPut({}, codec.encode_pretty({**document, "partitions": listed}))
+    draft = Draft(entries, memory.puts)
+    return _commit(vault, draft, head, clock, kind=DELTA, writer=writer, number=base + 1) or _head_of(vault)
+
+
+def _head_of(vault: Vault) -> SequenceRow:
+    head = vault.head()
+    assert head is not None, "a first state has a head document at least"
+    return head
 
 
 def _commit(
-    vault: Vault, draft: Draft, base: SequenceRow | None, clock: Clock, *, kind: str, writer: str
+    vault: Vault,
+    draft: Draft,
+    base: SequenceRow | None,
+    clock: Clock,
+    *,
+    kind: str,
+    writer: str,
+    number: int | None,
 ) -> SequenceRow | None:
     """The draft right after `base`, on which it was made, and after nothing that came meanwhile."""
-    number = 0 if base is None else base.number + 1
+    if number is None:
+        number = 0 if base is None else base.number + 1
     try:
         return vault.commit(draft, kind=kind, writer=writer, time=clock.now(), number=number)
     except DraftInvalid:
@@ -209,7 +264,7 @@ def _lines(reader: DeltaReader) -> Iterator[RecordLine]:
 
 def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: int, clock: Clock) -> bool:
     """Whether the head is what this delta makes of its base, and nothing else."""
-    if head.base != base or head.kind != DELTA:
+    if head.kind != DELTA or base != (head.number - 1 if head.base is None else head.base):
         return False
     memory, named = Memory(vault, vault.state(head.number), clock.now()), set[str]()
     for line in _lines(reader):
@@ -218,8 +273,14 @@ def _is_sent_again(vault: Vault, reader: DeltaReader, head: SequenceRow, base: i
             memory.remove(line.id)
         else:
             memory.put(line.line)
-    changed = {change.record.id for change in vault.changes(base, head.number).records}
-    return not memory.puts and changed <= named
+    return not memory.puts and _changed_since(vault, head) <= named
+
+
+def _changed_since(vault: Vault, head: SequenceRow) -> set[str]:
+    """Ids of the records that the head brought: all of a first state."""
+    if head.base is None:
+        return {record.id for record in vault.state(head.number).records()}
+    return {change.record.id for change in vault.changes(head.base, head.number).records}
 
 
 def _apply(memory: Memory, line: RecordLine) -> None:

@@ -19,7 +19,8 @@ from lifeboat_endpoint.server.api import Answer, Content, Method, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.service.giving import Mark
-from lifeboat_endpoint.service.importing import Additions, EmptyState
+from lifeboat_endpoint.service.importing import Additions
+from lifeboat_endpoint.vault.empty_state import EmptyState
 
 _BODY_LIMIT = "bundle_bytes"
 _FIRST_NAME = _FIRST_RUNTIME = "aimem"

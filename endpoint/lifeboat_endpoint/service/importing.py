@@ -6,18 +6,18 @@ a head that it never made, and be fenced. The vault's own row of the audit stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from lifeboat_alf import codec, layout, partitions, records
 from lifeboat_alf.errors import BadDocument
-from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Record, Sequence, State
+from lifeboat_alf.state import JsonObject, Sequence, State
 from lifeboat_endpoint.errors import DraftInvalid, WriterPresent
 from lifeboat_endpoint.legacy.memory import Memory, check
 from lifeboat_endpoint.service.roster import AgentRow
 from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, Vault
+from lifeboat_endpoint.vault.empty_state import EmptyState
 
 KIND = "import"
 """Of such sequences, and of who wrote them."""
@@ -110,37 +110,3 @@ def _head_document(before: State, row: AgentRow, memory: Memory) -> bytes:
         return codec.encode_pretty({"agent": agent, "partitions": listed})
     head = codec.decode_object(before.body(layout.MANIFEST), entry=layout.MANIFEST)
     return codec.encode_pretty({**head, "partitions": listed})
-
-
-class EmptyState:
-    """The `State` of an agent that has none yet."""
-
-    def __init__(self, agent_id: str, known: Redactions) -> None:
-        self._sequence = Sequence(agent_id, 0, None, FIRST_EPOCH, "", b"")
-        self._known = known
-
-    @property
-    def sequence(self) -> Sequence:
-        return self._sequence
-
-    def entries(self, prefix: str = "") -> Iterator[Entry]:
-        return iter(())
-
-    def entry(self, path: str) -> Entry | None:
-        return None
-
-    def body(self, path: str) -> bytes:
-        raise KeyError(path)
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return iter(())
-
-    def record(self, record_id: str) -> Record | None:
-        return None
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return iter(())
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._known

@@ -100,6 +100,18 @@ class Receiving:
         self.open_row(agent_id)  # still: nothing of an agent that was purged meanwhile is acknowledged
         return made
 
+    def looks_redirected(self, agent_id: str, sent: Sent) -> bool:
+        """Whether a client that signs nothing sends changes of a state that another service has. Raises RemoteRefused
+        for a delta of such a client that is not valid, and the ArchiveError family."""
+        if sent.kind != "delta":
+            return False
+        with as_bundle(), closing(self._reader(sent)) as reader:
+            _check_agent(agent_id, reader)
+            is_unsigned = reader.sequence.signature is None
+        if is_unsigned:
+            self._refuse_invalid(sent)
+        return is_unsigned
+
     def open_row(self, agent_id: str) -> AgentRow:
         """An agent that this endpoint can read. Raises UnknownThere, RemoteRefused."""
         with as_remote():
@@ -158,19 +170,18 @@ class Receiving:
         reached(Step.ENDPOINT_COUNTED)
         grew = self._quota.grew(row.id, head.bytes)
         keys = reader.keys if isinstance(reader, SnapshotReader) else None
-        known = row.facts.held is None and row.facts.machine == sent.machine
+        known = (row.facts.held, row.facts.lacks, row.facts.machine) == (None, None, sent.machine)
         if not known or keys is not None or grew:
             row = self._note(row, vault, keys, sent.machine)
         return remote_head(head, row)
 
     def _note(self, row: AgentRow, vault: Vault, keys: JsonObject | None, machine: str) -> AgentRow:
         with as_remote():
-            if row.facts.held is not None:  # a device of Lifeboat has a guard of its own
-                vault.unpin(row.facts.held["previous"], guard.PIN)
+            _let_go(vault, row)  # a device of Lifeboat has a guard of its own
             with self._metadata.transaction():
                 if keys is not None:
                     self._roster.set_keys(row.id, keys)
-                row = self._roster.note(row, machine=machine, held=None)
+                row = self._roster.note(row, machine=machine, held=None, lacks=None)
                 row = self._roster.count(row, vault.size())
         self._quota.counted(row.id)
         return row
@@ -185,11 +196,11 @@ class Receiving:
             before = vault.head()
             reached(Step.ENDPOINT_CHECKED)
             reached(Step.ENDPOINT_ACCEPTED)
-            made = self._taken(vault, reader, sent)
+            made = self._taken(row, vault, reader, sent)
             fresh = before is None or made.number != before.number
         reached(Step.ENDPOINT_COUNTED)
         with as_remote():
-            row = self._judged(row, vault, before, made, sent.machine)
+            row = self._judged(row, vault, before, made, sent.machine, _runtime_of(reader))
         return Received(remote_head(made, row), fresh)
 
     def _refuse_invalid(self, sent: Sent) -> None:
@@ -199,19 +210,32 @@ class Receiving:
             more = f" (and {found.error_count - 1} more)" if found.error_count > 1 else ""
             raise RemoteRefused(f"the {sent.kind} is not valid: {found.errors[0]}{more}")
 
-    def _taken(self, vault: Vault, reader: Reader, sent: Sent) -> SequenceRow:
+    def _taken(self, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> SequenceRow:
         if isinstance(reader, SnapshotReader):
             return accepting.snapshot(vault, reader, clock=self._clock)
         base = reader.base_sequence if sent.base is None else sent.base
+        if row.facts.lacks is not None or vault.head() is None:
+            return accepting.partial_delta(vault, reader, base, clock=self._clock, name=row.facts.name)
         return accepting.delta(vault, reader, base, clock=self._clock) or head_of(vault)
 
     def _judged(
-        self, row: AgentRow, vault: Vault, before: SequenceRow | None, made: SequenceRow, machine: str
+        self,
+        row: AgentRow,
+        vault: Vault,
+        before: SequenceRow | None,
+        made: SequenceRow,
+        machine: str,
+        runtime: str,
     ) -> AgentRow:
-        """Hold the agent when most of its memory is gone; let go when it is back."""
-        held = row.facts.held
-        if held is not None and guard.is_over(vault, held["previous"]):
-            vault.unpin(held["previous"], guard.PIN)
+        """Hold the agent when most of its memory is gone, or was never here; let go when it is back."""
+        held, lacks = row.facts.held, row.facts.lacks
+        if before is None and made.kind == accepting.DELTA:
+            lacks = made.number - 1
+            held = {"reason": f"what it had at sequence {lacks} is only at its former service", "previous": None}
+        elif lacks is not None:
+            held, lacks = (None, None) if made.kind == accepting.SNAPSHOT else (held, lacks)
+        elif held is not None and guard.is_over(vault, held["previous"]):
+            _let_go(vault, row)
             held = None
         if held is None and before is not None and before.number != made.number:
             found = guard.look(vault, before, self._clock.now(), row.facts.accepted)
@@ -219,8 +243,20 @@ class Receiving:
                 vault.pin(found[1], guard.PIN)
                 held = {"reason": found[0], "previous": found[1]}
         with self._metadata.transaction():
-            row = self._roster.note(row, machine=machine, held=held)
+            runtime = row.facts.runtime or runtime
+            row = self._roster.note(row, machine=machine, held=held, lacks=lacks, runtime=runtime)
             return self._roster.count(row, vault.size())
+
+
+def _runtime_of(reader: Reader) -> str:
+    return str(reader.manifest["agent"].get("source_runtime") or "")
+
+
+def _let_go(vault: Vault, row: AgentRow) -> None:
+    """Pin the state before an accident no more."""
+    previous = None if row.facts.held is None else row.facts.held["previous"]
+    if previous is not None:
+        vault.unpin(previous, guard.PIN)
 
 
 class _AlreadyThere(Exception):

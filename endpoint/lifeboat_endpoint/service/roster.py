@@ -24,13 +24,15 @@ _PAGE = 200
 
 class Facts(msgspec.Struct, frozen=True, omit_defaults=True):
     """What says something about an agent, sealed together. `machine` wrote last; `held`: {reason, previous};
-    `accepted`: the newest state when its owner last said that what was lost was meant to be."""
+    `accepted`: the newest state when its owner last said that what was lost was meant to be. `lacks`: the state that
+    only another service has, where what is here began with changes of it."""
 
     name: str
     runtime: str
     machine: str = ""
     held: JsonObject | None = None
     accepted: int | None = None
+    lacks: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

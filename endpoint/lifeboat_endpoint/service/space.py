@@ -152,6 +152,14 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             if self.roster.erased.find(agent_id) is None:
                 self.roster.get(agent_id)
 
+    def check_whole(self, agent_id: str) -> None:
+        """Refuse an agent of which only changes are here: older clients would write its notes without the rest over
+        whole ones. Raises RemoteRefused."""
+        with as_remote():
+            facts = self.roster.get(agent_id).facts
+        if facts.held is not None and facts.lacks is not None:
+            raise RemoteRefused(f"the agent is not whole: {facts.held['reason']}")
+
     def is_trial(self, agent_id: str) -> bool:
         """Whether it was made up to try the endpoint out, also when it was purged whole then."""
         with as_remote():
@@ -235,7 +243,8 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             if row.facts.held is None:
                 return False
             vault = self._vault(row)
-            vault.unpin(row.facts.held["previous"], guard.PIN)
+            if row.facts.held["previous"] is not None:
+                vault.unpin(row.facts.held["previous"], guard.PIN)
             head = vault.head()
             with self._metadata.transaction():
                 self.roster.note(row, held=None, accepted=None if head is None else head.number)
@@ -264,8 +273,17 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         return self.receive(agent_id, sent).head
 
     def receive(self, agent_id: str, sent: Sent) -> Received:
-        """The same for a bundle of which less is known beforehand, and whether it made the head."""
+        """The same for a bundle of which less is known beforehand, and whether it made the head. A client of another
+        service that was pointed here sends changes of an agent that is not known: it is registered."""
+        with as_remote():
+            is_known = self.roster.find(agent_id) is not None
+        if not is_known and self._receiving.looks_redirected(agent_id, sent):
+            self.register_unnamed(agent_id)
         return self._receiving.receive(agent_id, sent)
+
+    def register_unnamed(self, agent_id: str) -> None:
+        """Make an agent known whose client registered it at another service. Raises as `register`."""
+        self.register(agent_id, f"agent {agent_id[:8]}", "")
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         """As `Remote.missing`."""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf import records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.receiving import Received, Sent
@@ -51,8 +52,12 @@ class Client:
         self.write(after)
         changes = reference.compare(old, reference.export(self.workspace).records)
         manifest = {"created_at": "2026-11-20T12:00:00Z", "agent": {"id": self.agent_id}}
-        data = reference.write_delta(manifest, changes, base)
-        return self._send(Sent("delta", io.BytesIO(data), len(data), base))
+        self.sent = reference.write_delta(manifest, changes, base)
+        return self.send_again(base)
+
+    def send_again(self, base: int) -> Received:
+        """The last delta, byte for byte."""
+        return self._send(Sent("delta", io.BytesIO(self.sent), len(self.sent), base))
 
     def _send(self, sent: Sent) -> Received:
         return self.space.receive(self.agent_id, sent)
@@ -102,6 +107,47 @@ def test_a_delta_for_an_older_state_names_the_newest(client: Client) -> None:
     with pytest.raises(StaleBase) as stale:
         client.delta(TOPICS, [*TOPICS, "Oboe"], 0)
     assert stale.value.sequence == 1 and client.numbers == [0, 1]
+
+
+def test_a_delta_on_a_state_of_another_service_begins_an_agent_that_is_held(client: Client) -> None:
+    client.space.remove_agent(client.agent_id)
+    received = client.delta(TOPICS, [*TOPICS, "Cello"], 6)
+    assert (received.head.number, received.fresh, client.numbers) == (7, True, [7])
+    held = {"reason": "what it had at sequence 6 is only at its former service", "previous": None}
+    assert client.held == held and client.space.agent(client.agent_id).runtime == "openclaw"
+    assert client.send_again(6).fresh is False
+    assert client.delta([*TOPICS, "Cello"], [*TOPICS, "Horn"], 7).head.number == 8
+    with pytest.raises(RemoteRefused, match="former service"):
+        client.space.check_whole(client.agent_id)
+    assert client.held == held and "Horn" in memories(client)
+    client.snapshot()
+    assert client.held is None and client.numbers == [7, 8, 9]
+    client.space.check_whole(client.agent_id)
+    assert {"Topic 1", "Horn"} <= memories(client)
+
+
+def test_changes_are_kept_whole_also_after_the_operator_accepted_a_part(client: Client) -> None:
+    client.space.remove_agent(client.agent_id)
+    client.delta(TOPICS, [*TOPICS, "Cello"], 6)
+    assert client.space.accept_held(client.agent_id)
+    client.delta([*TOPICS, "Cello"], ["Renamed", *TOPICS[1:], "Cello"], 7)
+    assert {"Renamed", "Cello"} <= memories(client) and client.held is None
+
+
+def test_a_signed_delta_begins_no_agent(client: Client, device: Machine) -> None:
+    device.capture()
+    device.capture()
+    client.space.remove_agent(client.agent_id)
+    with pytest.raises(UnknownThere):
+        client.space.push(client.agent_id, device.delta(0))
+    assert client.space.agent_ids() == []
+
+
+def memories(client: Client) -> set[str]:
+    """The headings of all memories at the endpoint."""
+    with client.space.vault(client.agent_id) as vault:
+        found = (records.parse(record.line) for record in vault.state().records())
+        return {one["raw_source_format"].get("heading") for one in found}
 
 
 def test_once_a_device_of_lifeboat_writes_the_agent_it_writes_no_more(client: Client, device: Machine) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import http.client
 import json
+import tomllib
 import uuid
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,14 +35,16 @@ class ClientError(Exception):
 
 
 class ReferenceClient:
-    """`home` is where one machine keeps its state, `api_url` is taken as it is configured."""
+    """`home` is its folder `~/.alf` on one machine, `api_url` is taken as it is configured."""
 
     def __init__(self, api_url: str, api_key: str, home: Path, *, direct_limit: int = DIRECT_LIMIT) -> None:
         self._base = api_url.rstrip("/")
         self._key = api_key
         self._home = home
         self._limit = direct_limit
-        home.mkdir(parents=True, exist_ok=True)
+        (home / "state").mkdir(parents=True, exist_ok=True)
+        service = f'[service]\napi_url = "{api_url}"\napi_key = "{api_key}"\n'
+        (home / "config.toml").write_text(f'{service}\n[defaults]\nruntime = "openclaw"\n')
 
     # Commands -----------------------------------------------------------------------------------------------------
 
@@ -75,7 +79,7 @@ class ReferenceClient:
             self._fetch(delta["url"])
         archives.restore(found, workspace)
         sequence = _integer(deltas[-1] if deltas else snapshot, "sequence")
-        self._note(number, sequence)
+        self._note(number, sequence, None)
         return {"ok": True, "sequence": sequence, "memory_records": len(found.records)}
 
     def forget(self, number: str) -> None:
@@ -162,20 +166,24 @@ class ReferenceClient:
 
     def _state(self, number: str) -> Json | None:
         file = self._state_file(number)
-        return json.loads(file.read_text()) if file.exists() else None
+        return tomllib.loads(file.read_text()) if file.exists() else None
 
     def _keep(self, number: str, sequence: int, snapshot: bytes) -> None:
         self._snapshot_file(number).write_bytes(snapshot)
-        self._note(number, sequence)
+        self._note(number, sequence, self._snapshot_file(number))
 
-    def _note(self, number: str, sequence: int) -> None:
-        self._state_file(number).write_text(json.dumps({"agent_id": number, "last_synced_sequence": sequence}))
+    def _note(self, number: str, sequence: int, snapshot: Path | None) -> None:
+        """The file as `toml` writes it: times are texts, and after a restore it names no snapshot."""
+        now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}123Z"
+        named = "" if snapshot is None else f'snapshot_path = "{snapshot}"\n'
+        lines = f'agent_id = "{number}"\nlast_synced_sequence = {sequence}\nlast_synced_at = "{now}"\n'
+        self._state_file(number).write_text(lines + named)
 
     def _state_file(self, number: str) -> Path:
-        return self._home / f"{number}.json"
+        return self._home / "state" / f"{number}.toml"
 
     def _snapshot_file(self, number: str) -> Path:
-        return self._home / f"{number}-snapshot.alf"
+        return self._home / "state" / f"{number}-snapshot.alf"
 
 
 def _agent(answer: Json) -> Json:

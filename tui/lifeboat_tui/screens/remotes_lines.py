@@ -148,7 +148,9 @@ def away_detail(one: Away, now: datetime) -> Iterator[str]:
         by = one.machine or "nobody known"
         yield f"Sequence {one.sequence}, written by {by}, came there {age(one.written_at, now)}."
     if one.held:
-        yield f"Held: {one.held.get('reason', '')}; the state before it is sequence {one.held.get('previous')}."
+        before = one.held.get("previous")
+        told = "" if before is None else f"; the state before it is sequence {before}"
+        yield f"Held: {one.held.get('reason', '')}{told}."
     yield (
         f"Here it is called {one.here}. r restores from this second copy; A has this machine write it from now on."
         if one.here

@@ -68,6 +68,7 @@ def restore(call: Call) -> Answer:
     head = call.space.head(call.agent_id)
     if head is None:
         return Answer(Restore(None, []))
+    call.space.check_whole(call.agent_id)
     return Answer(Restore(_place(call, RESTORE, head.number), []))
 
 

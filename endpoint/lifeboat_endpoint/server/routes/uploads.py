@@ -56,11 +56,13 @@ def begin_snapshot(call: Call) -> Answer:
 
 
 def begin_delta(call: Call) -> Answer:
-    """Says at once when the base is not the head: the body would travel for nothing."""
+    """Says at once when the base is not the head: the body would travel for nothing. A client that another service
+    knew until now begins an agent here."""
     asked: BaseQuery = call.query
+    call.space.register_unnamed(call.agent_id)
     head = call.space.head(call.agent_id)
     number = None if head is None else head.number
-    if number != asked.base_sequence:
+    if head is not None and number != asked.base_sequence:
         raise StaleBase(f"the newest state there is {number}, not {asked.base_sequence}", sequence=number)
     made = call.space.begin_upload(call.agent_id, "delta", asked.base_sequence, None, machine_of(call.headers))
     return Answer(DeltaUpload(_url(call, made.id), upload_uuid(made.id)))

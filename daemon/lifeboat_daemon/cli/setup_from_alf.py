@@ -1,0 +1,89 @@
+"""`lifeboat setup --from-alf`: take over the agents of the reference client."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.poke import poke
+from lifeboat_daemon.words import count_text, listed, path_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.exchange.alf_taking_over import TakenAgent
+
+JsonObject = dict[str, Any]
+
+
+def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
+    """Take over every agent that the client knows; return the exit status. Raises NoAlfClient, HostedHistoryError."""
+    from lifeboat_daemon.exchange import alf_client, alf_taking_over
+    from lifeboat_daemon.exchange.alf_service import HostedService
+    from lifeboat_daemon.work.operations import discover
+
+    context = session.context
+    folder = alf_client.client_folder(context.environment, context.user_home)
+    settings = alf_client.read_settings(folder, context.environment)
+    tracked, problems = alf_client.tracked_agents(folder)
+    service = HostedService(settings) if hosted else None
+    seen = discover.look_around(context)
+    likely = alf_taking_over.likely_workspaces(
+        context, workspaces, settings.workspace, [one["workspace"] for one in seen["found"]]
+    )
+    places = alf_client.find_workspaces(tracked, likely)
+    taken: list[TakenAgent] = []
+    with session.output.progress("Taking over the agents of the reference client") as tell:
+        for one in tracked:
+            place = places.get(one.id)
+            if dry_run:
+                taken.append(alf_taking_over.look_at(context, one, place))
+            else:
+                taken.append(alf_taking_over.take_over(context, one, place, service, tell))
+    if not dry_run:
+        poke(context)
+    problems += seen["problems"]
+    document = {
+        "folder": str(folder),
+        "service": settings.api_url,
+        "hosted": hosted,
+        "agents": [one.to_json() for one in taken],
+        "problems": problems,
+    }
+    session.output.document(document, lambda: _print(session, folder, taken, problems))
+    return 1 if problems or not all(one.is_whole for one in taken) else 0
+
+
+def _print(session: Session, folder: Path, taken: list[TakenAgent], problems: list[str]) -> None:
+    output = session.output
+    if not taken:
+        output.line(f"{path_text(str(folder))} knows no agent.")
+    for one in taken:
+        output.line(_sentence(one), style="bold")
+        for warning in one.warnings:
+            output.warn(warning)
+        if one.error is not None:
+            output.warn(f"{one.error['title']}: {one.error['message']}")
+            if one.error["fix"]:
+                output.note(f"  what helps: {one.error['fix']}")
+        for command in one.next:
+            output.verbatim(f"  {command}")
+    for problem in problems:
+        output.warn(problem)
+    if any(one.outcome == "protected" for one in taken):
+        output.line("What is missing for a second copy and a service: lifeboat setup")
+
+
+def _sentence(one: TakenAgent) -> str:
+    """What became of an agent."""
+    name = one.name or one.id
+    place = "in no folder that was found" if one.workspace is None else path_text(str(one.workspace))
+    states = count_text(len(one.sequences), "earlier state", "earlier states")
+    numbers = f" ({listed([str(each) for each in one.sequences[:3]])}{', ...' if one.sequences[3:] else ''})"
+    kept = f"{states}{numbers if one.sequences else ''}"
+    return {
+        "found": f"{name}, {place}: {kept} would be taken over.",
+        "protected": f"{name} is protected, {place}, with {kept}.",
+        "known": f"{name} is an agent of this home already, {place}.",
+        "kept": f"{name} was not found on this machine. {kept} are kept; bring it back with:",
+        "failed": f"{name} was not taken over.",
+    }[one.outcome]

@@ -1,0 +1,148 @@
+"""A vault with what the reference client left of an agent: the archive of its last sync, and what its service has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from lifeboat_alf import times
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import HostedHistoryError
+from lifeboat_daemon.exchange.alf_client import TrackedAgent
+from lifeboat_daemon.exchange.alf_service import HostedFile
+from lifeboat_endpoint.legacy import accepting
+from lifeboat_endpoint.vault import Vault
+
+
+@dataclass(slots=True)
+class ClientHistory:
+    """What a vault holds now. `name` and `runtime` are those of the newest archive, "" where there is none."""
+
+    sequences: list[int] = field(default_factory=list)
+    name: str = ""
+    runtime: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The clock as it was when a state was made: the states keep their times."""
+
+    clock: Clock
+    moment: datetime
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def since_boot(self) -> float:
+        return self.clock.since_boot()
+
+    def monotonic(self) -> float:
+        return self.clock.monotonic()
+
+    def boot_id(self) -> str:
+        return self.clock.boot_id()
+
+
+def fill_vault(
+    context: Context, folder: Path, tracked: TrackedAgent, hosted: Sequence[HostedFile], scratch: Path
+) -> ClientHistory:
+    """Make a vault of an agent in `folder`, with every state that there is, oldest first, under the numbers that its
+    service gave them. Nobody signed them, and nothing here does.
+
+    A file that cannot be read, and what the service has after it, is left out and named. Raises VaultError, OSError.
+    """
+    made = ClientHistory()
+    files = _in_order(tracked, hosted, scratch, made)
+    before: int | None = None
+    with Vault.create(folder, tracked.id, files=context.files, clock=context.clock) as vault:
+        for file in files:
+            try:
+                _add(context, vault, file, before, made)
+            except LifeboatError as error:
+                made.warnings.append(f"sequence {file.sequence} of the client was left out: {error.message}")
+                if file.is_delta:
+                    break
+                continue
+            before = file.sequence
+        made.sequences = [row.number for row in vault.sequences()]
+    return made
+
+
+def _in_order(
+    tracked: TrackedAgent, hosted: Sequence[HostedFile], scratch: Path, made: ClientHistory
+) -> list[HostedFile]:
+    """The hosted files and the client's own archive, which has more than the delta of the same number: files travel in
+    no delta."""
+    files = {one.sequence: one for one in hosted}
+    own = _own_file(tracked, scratch, made)
+    if own is None:
+        return [files[number] for number in sorted(files)]
+    if not tracked.is_exact:
+        if files:
+            return [files[number] for number in sorted(files)]
+        made.warnings.append(
+            f"the client restored sequence {own.sequence} after its last sync: its archive may be an older state"
+        )
+    there = files.get(own.sequence)
+    if there is None or there.is_delta:
+        files[own.sequence] = own
+    return [files[number] for number in sorted(files)]
+
+
+def _own_file(tracked: TrackedAgent, scratch: Path, made: ClientHistory) -> HostedFile | None:
+    """A copy of the client's archive, which it writes in place."""
+    if tracked.snapshot is None or tracked.sequence is None:
+        return None
+    copy = scratch / "last-sync.alf"
+    try:
+        shutil.copyfile(tracked.snapshot, copy)
+        copy.chmod(0o600)
+        SnapshotReader(copy).close()
+    except OSError as error:
+        made.warnings.append(f"{tracked.snapshot} cannot be read: {error.strerror}")
+        return None
+    except LifeboatError as error:
+        made.warnings.append(f"{tracked.snapshot} was left out: {error.message}")
+        return None
+    return HostedFile(tracked.sequence, tracked.synced_at or "", False, copy)
+
+
+def _add(context: Context, vault: Vault, file: HostedFile, before: int | None, made: ClientHistory) -> None:
+    """Put one state on top. `before` is the number that the service gave to the state before it."""
+    head = vault.head()
+    if not file.is_delta:
+        with SnapshotReader(file.file) as reader:
+            clock = _clock(context, file.time or str(reader.manifest.get("created_at", "")))
+            accepting.snapshot(vault, reader, clock=clock, number=file.sequence)
+            agent = reader.manifest["agent"]
+            made.name, made.runtime = str(agent.get("name") or ""), str(agent.get("source_runtime") or "")
+        return
+    with DeltaReader(file.file) as delta:
+        _check_base(delta.base_sequence, before)
+        clock = _clock(context, file.time)
+        base = -1 if head is None else head.number
+        accepting.delta(vault, delta, base, clock=clock, number=file.sequence)
+
+
+def _check_base(base: int, before: int | None) -> None:
+    """Refuse a delta of another state than the one before it: the service lacks a state in between."""
+    if base != before:
+        there = "there is no state before it" if before is None else f"the state before it is {before}"
+        raise HostedHistoryError(f"it was made from sequence {base}, and {there}")
+
+
+def _clock(context: Context, text: str) -> _Past:
+    """The clock at a time of the client or its service; at present where they name none, or one that has not come."""
+    now = context.clock.now()
+    try:
+        return _Past(context.clock, min(now, times.parse(text)))
+    except ValueError:
+        return _Past(context.clock, now)

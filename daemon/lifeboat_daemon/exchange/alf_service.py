@@ -1,0 +1,123 @@
+"""The service that the reference client sends to: the history of an agent, as `GET /agents/{id}/restore` gives it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import urlsplit
+
+from lifeboat_daemon import http_addresses
+from lifeboat_daemon.errors import BadSetting, HostedHistoryError, NetworkError
+from lifeboat_daemon.exchange.alf_client import ClientSettings
+from lifeboat_daemon.http_session import Session
+from lifeboat_daemon.remotes import endpoint_shapes as shapes
+from lifeboat_endpoint.errors import RemoteDamaged
+
+LARGEST_FILE = 8 << 30
+"""Bytes of one file that is fetched."""
+MOST_DELTAS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class HostedFile:
+    """A snapshot (`base` of a history) or a delta, fetched into `file`. `time` is "" where the service says none."""
+
+    sequence: int
+    time: str
+    is_delta: bool
+    file: Path
+
+
+class _Listed(NamedTuple):
+    """A file as the service lists it, not fetched yet."""
+
+    sequence: int
+    time: str
+    is_delta: bool
+    url: str
+
+
+class HostedService:
+    """`settings` say its address and the key for it. Nothing is asked before `fetch_history`."""
+
+    def __init__(self, settings: ClientSettings) -> None:
+        """Raises HostedHistoryError for an address or a key that cannot be used."""
+        if not settings.api_key:
+            raise HostedHistoryError("its settings hold no API key, and ALF_API_KEY is not set")
+        try:
+            self._base = http_addresses.normal(settings.api_url)
+        except BadSetting as error:
+            raise HostedHistoryError(f"the address in its settings cannot be used: {error.message}") from error
+        self._key = settings.api_key
+
+    def fetch_history(self, agent_id: str, folder: Path) -> list[HostedFile]:
+        """Fetch the snapshot and every delta after it into a folder, in their order; none for an agent that the service
+        does not know. Raises HostedHistoryError."""
+        with _speaking():
+            found = self._restore_document(agent_id)
+            if found is None:
+                return []
+            return [
+                HostedFile(one.sequence, one.time, one.is_delta, _fetched(one.url, folder / f"hosted-{one.sequence}"))
+                for one in _listed(found)
+            ]
+
+    def _restore_document(self, agent_id: str) -> dict[str, Any] | None:
+        with contextlib.closing(Session(self._base, token=self._key)) as session:
+            reply = session.call("GET", f"/agents/{agent_id}/restore", headers={"Accept": "application/json"})
+        if reply.status == 404:
+            return None
+        if reply.status in (401, 403):
+            raise HostedHistoryError(f"the service does not take the API key (HTTP {reply.status})")
+        if reply.status != 200:
+            raise HostedHistoryError(f"the service answered with HTTP {reply.status}")
+        return shapes.plain_object(shapes.document(reply.body))
+
+
+def _listed(found: dict[str, Any]) -> list[_Listed]:
+    """The files of an answer, oldest first. Deltas that the snapshot has already are not needed."""
+    snapshot = found.get("snapshot")
+    base = [] if snapshot is None else [_listed_file(snapshot, is_delta=False)]
+    deltas = shapes.items(found, "deltas", lambda one: _listed_file(one, is_delta=True))
+    if len(deltas) > MOST_DELTAS:
+        raise RemoteDamaged(f"its answer lists {len(deltas)} deltas")
+    newer = {one.sequence: one for one in deltas if not base or one.sequence > base[0].sequence}
+    return [*base, *(newer[sequence] for sequence in sorted(newer))]
+
+
+def _listed_file(found: Any, *, is_delta: bool) -> _Listed:
+    sequence, time = shapes.number(found, "sequence"), shapes.words(found, "created_at")
+    return _Listed(sequence, time, is_delta, shapes.field(found, "url", str))
+
+
+def _fetched(url: str, path: Path) -> Path:
+    """Fetch a signed address, which gets no key of the user."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc or parts.username is not None:
+        raise RemoteDamaged("its answer names an address that is none")
+    place = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+    with contextlib.closing(Session(f"{parts.scheme}://{parts.netloc}")) as session, _private(path) as target:
+        reply = session.call("GET", place, into=target, most=LARGEST_FILE)
+    if not 200 <= reply.status < 300:
+        raise HostedHistoryError(f"the service answered with HTTP {reply.status} to a download")
+    return path
+
+
+@contextlib.contextmanager
+def _private(path: Path) -> Iterator[BinaryIO]:
+    with path.open("xb") as target:
+        path.chmod(0o600)
+        yield target
+
+
+@contextlib.contextmanager
+def _speaking() -> Iterator[None]:
+    """Errors of the network and of answers, as errors of the history."""
+    try:
+        yield
+    except (NetworkError, RemoteDamaged, ValueError) as error:
+        message = getattr(error, "message", "its answer names an address that is none")
+        raise HostedHistoryError(message) from error

@@ -1,0 +1,174 @@
+"""`lifeboat setup --from-alf`: agents of the reference client go on as agents of this home, under their ids, with the
+history that the client and its service have."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agent_files
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.outcome import report_document
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import AlreadyProtected, NoAlfClient
+from lifeboat_daemon.exchange.alf_client import TrackedAgent
+from lifeboat_daemon.exchange.alf_history import ClientHistory, fill_vault
+from lifeboat_daemon.exchange.alf_service import HostedService
+from lifeboat_daemon.exchange.importing import OTHERWISE
+from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.progress import Tell
+from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.words import argument
+
+JsonObject = dict[str, Any]
+
+FOUND, PROTECTED, KNOWN, KEPT, FAILED = "found", "protected", "known", "kept", "failed"
+
+
+@dataclass(slots=True)
+class TakenAgent:
+    """What became of one agent of the client.
+
+    `outcome`: `protected`; `known` (this home had it already); `kept` (its history is here and its workspace is not);
+    `failed`; `found` where nothing was to be changed. `sequences` are the numbers of the client's states that are kept.
+    """
+
+    id: str
+    outcome: str
+    name: str = ""
+    workspace: Path | None = None
+    sequences: list[int] = field(default_factory=list)
+    capture: JsonObject | None = None
+    warnings: list[str] = field(default_factory=list)
+    error: JsonObject | None = None
+    next: list[str] = field(default_factory=list)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to do for it."""
+        return self.outcome in (FOUND, PROTECTED, KNOWN) and not self.warnings and self.error is None
+
+    def to_json(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "outcome": self.outcome,
+            "name": self.name,
+            "workspace": None if self.workspace is None else str(self.workspace),
+            "sequences": self.sequences,
+            "capture": self.capture,
+            "warnings": self.warnings,
+            "error": self.error,
+            "next": self.next,
+        }
+
+
+def likely_workspaces(context: Context, named: Sequence[Path], usual: Path | None, found: Sequence[str]) -> list[Path]:
+    """Return the folders in which an agent of the client may live: those that the user names, the one in its settings,
+    those of agents that were found on this machine, and those where the runtimes have theirs by default."""
+    defaults = (".openclaw/workspace", ".zeroclaw/workspace")
+    known = [agent.workspace for agent in agent_files.everyone(context)]
+    likely = [*named, *([usual] if usual else []), *(Path(each) for each in found), *known]
+    return [*likely, *(context.user_home / each for each in defaults)]
+
+
+def look_at(context: Context, tracked: TrackedAgent, workspace: Path | None) -> TakenAgent:
+    """Say what would become of an agent, and change nothing."""
+    known = next((one for one in agent_files.everyone(context) if one.id == tracked.id), None)
+    if known is not None:
+        return TakenAgent(tracked.id, KNOWN, known.name, known.workspace)
+    sequences = [] if tracked.sequence is None or tracked.snapshot is None else [tracked.sequence]
+    return TakenAgent(tracked.id, FOUND, workspace=workspace, sequences=sequences)
+
+
+def take_over(
+    context: Context, tracked: TrackedAgent, workspace: Path | None, service: HostedService | None, tell: Tell
+) -> TakenAgent:
+    """Protect an agent of the client under its id, its history below the workspace as it stands. What fails is told in
+    the result; nothing of that agent is changed then. Safe to do again."""
+    taken = look_at(context, tracked, workspace)
+    if taken.outcome == KNOWN:
+        return taken
+    try:
+        _take_over(context, tracked, taken, service, tell)
+    except LifeboatError as error:
+        taken.outcome = FAILED if taken.outcome == FOUND else taken.outcome
+        taken.error = {"code": error.code, "title": error.title, "message": error.message, "fix": error.fix}
+    return taken
+
+
+def _take_over(
+    context: Context, tracked: TrackedAgent, taken: TakenAgent, service: HostedService | None, tell: Tell
+) -> None:
+    folder = taken.workspace if taken.workspace is not None and taken.workspace.is_dir() else None
+    if folder is not None:
+        _refuse_protected(context, folder)
+        agents.check_workspace(context, folder)
+    with scratch_folder(context, "from-alf") as scratch:
+        hosted = []
+        if service is not None:
+            tell("Fetching the history that its service has", 0, None)
+            hosted = service.fetch_history(tracked.id, scratch)
+        staged = scratch / "vault"
+        made = fill_vault(context, staged, tracked, hosted, scratch)
+        taken.sequences, taken.warnings = made.sequences, made.warnings
+        if folder is None and not made.sequences:
+            raise NoAlfClient(
+                f"{tracked.id} has neither a workspace on this machine nor a snapshot",
+                fix="lifeboat setup --from-alf --hosted --workspace FOLDER",
+            )
+        with home_lock(context, "setup"):
+            agent = _register(context, taken, made, folder, staged)
+    taken.name, taken.workspace = agent.name, agent.workspace
+    if folder is None:
+        taken.outcome = KEPT
+        name, to = argument(agent.name), argument(str(agent.workspace))
+        taken.next = [
+            f"lifeboat restore {name} --to {to} --adopt --accept-unsigned",
+            f"lifeboat agents resume {name}",
+        ]
+        return
+    taken.outcome = PROTECTED
+    tell("Capturing", 0, None)
+    taken.capture = report_document(agent, capture(context, agent, kind="adopt"))
+
+
+def _refuse_protected(context: Context, folder: Path) -> None:
+    """Two agents of one workspace would capture each other's changes. Raises AlreadyProtected."""
+    for one in agent_files.everyone(context):
+        if Path(os.path.realpath(one.workspace)) == folder:
+            raise AlreadyProtected(
+                f"{folder} is protected as {one.name}, with another id ({one.id})",
+                fix=f"lifeboat agents remove {argument(one.name)}, then the same command again",
+            )
+
+
+def _register(context: Context, taken: TakenAgent, made: ClientHistory, folder: Path | None, staged: Path) -> Agent:
+    """Put the vault in its place, then make the agent known: an agent without a vault would be a fault."""
+    native_id, runtime, name = "", made.runtime, made.name
+    if folder is not None:
+        adapter = context.recognise(folder)
+        installation = adapter.locate(folder, context.environment, context.user_home)
+        native_id, runtime, name = installation.native_id, adapter.runtime, installation.name or name or folder.name
+    elif runtime not in {adapter.runtime for adapter in context.adapters()}:
+        runtime = OTHERWISE
+    context.keys().ensure()
+    context.files.make_folders(context.home.vaults_folder, 0o700)
+    agents.set_aside_vault(context, taken.id)
+    context.files.replace(staged, context.home.vault_folder(taken.id))
+    free = agents.free_name(context, name or taken.id)
+    agent = Agent(
+        id=taken.id,
+        name=free,
+        runtime=runtime,
+        workspace=folder or taken.workspace or context.user_home / free,
+        native_id=native_id,
+        added_at=context.now(),
+        watched=folder is not None,
+    )
+    return agents.save(context, agent)
