@@ -99,6 +99,7 @@ class Work:
         found, report = self._seen.scan, self._session.report
         settled = stores.hold_back(found, self._seen.started_ns)
         report.unread.update(found.unread)
+        report.unstable.update(found.held_back)
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
