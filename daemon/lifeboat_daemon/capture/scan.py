@@ -44,13 +44,15 @@ class Found(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
-    ending with `/`) and files that could not be looked at, with the reason; `missing_roots` prefixes whose folder is
+    ending with `/`) and files that could not be looked at, with the reason; `held_back` those that are being written,
+    in the same form; `missing_roots` prefixes whose folder is
     not there; `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in
     the runtime's own folder and was not asked for, with the reason: it may have been asked for before."""
 
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
     missing_roots: dict[str, str] = field(default_factory=dict)
     mounts: set[str] = field(default_factory=set)
     beside: dict[str, str] = field(default_factory=dict)
@@ -63,11 +65,16 @@ class Scan:
 
     def keeps(self, native: str) -> bool:
         """Whether a name that was not found lies where the scan could not look: it must count as still there."""
-        if native in self.unread or f"{native}/" in self.unread:
-            return True
         if any(native.startswith(prefix) for prefix in self.missing_roots):
             return True
-        return any(prefix.endswith("/") and native.startswith(prefix) for prefix in self.unread)
+        return _is_among(native, self.unread) or _is_among(native, self.held_back)
+
+
+def _is_among(native: str, names: Mapping[str, str]) -> bool:
+    """Whether a name is one of some names, or lies below one of them that ends with `/`."""
+    if native in names or f"{native}/" in names:
+        return True
+    return any(prefix.endswith("/") and native.startswith(prefix) for prefix in names)
 
 
 @dataclass(slots=True)
@@ -156,7 +163,7 @@ class Walk:
         return True
 
     def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
-        if self.root.only is not None and not any(_may_hold(glob, relative) for glob in self.root.only):
+        if self.root.only is not None and not any(may_hold(glob, relative) for glob in self.root.only):
             self._name_beside(names.archive_name(relative)[0], is_folder=True)
             return False
         placed = self._placed(relative, is_folder=True)
@@ -167,7 +174,8 @@ class Walk:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        if self.root.only is None and not (is_kept and has_usual_rights(status.st_mode)):
+        # Of the runtime's own folder nothing is kept but what was asked for, and the folders that it lies in.
+        if (not is_kept and self.root.only is None) or (is_kept and not has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
             key = StatKey(0, 0, 0, 0, status.st_mode)
             self.scan.found[native] = Found(native, path, entry.path, FOLDER, key, name_hex)
@@ -221,7 +229,7 @@ def _kind(mode: int) -> str | None:
     return LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else None
 
 
-def _may_hold(glob: str, folder: str) -> bool:
+def may_hold(glob: str, folder: str) -> bool:
     """Whether a file below `folder` could fit a glob whose `*` crosses `/`."""
     literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
