@@ -24,8 +24,8 @@ from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
-from lifeboat_daemon.words import count_text, size_text
-from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere
+from lifeboat_daemon.words import size_text
+from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -332,20 +332,22 @@ class _Replication:
         counts as damaged until all of it was read back. Before anything new: that may rest on what was lost."""
         known = _known(self._vault, self._config)
         if there.damaged and not known.damaged:
-            lost = f"{count_text(there.damaged, 'file')} that it kept cannot be read there"
+            lost = verifying.damage_text(there.damaged)
             known = acknowledged.note(self._vault, self._config.id, damaged=lost)
         if known.damaged:
             self._send_again()
 
     def _send_again(self) -> None:
-        """Send the bytes of every file that the remote has lost, of all kept states: it reads what it keeps, and says
-        what it lacks. A log of bundles gets new files in the place of those that are not as they were written."""
+        """Send the agent's keys, and the bytes of every file that the remote has lost, of all kept states: it reads
+        what it keeps, and says what it lacks. A log of bundles gets new files in the place of those that are not as
+        they were written."""
         self._tell("sending again what was lost there", self._sent, None)
+        self._remote.put_keys(self._agent.id, self._keys())
         wanted = self._bodies()
         lacks = self._remote.missing(self._agent.id, list(wanted), read=True)
         for sha256 in lacks:
             number, path = wanted[sha256]
-            with contextlib.suppress(BodyAbsent):
+            with contextlib.suppress(BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent.id, sha256, body)
                 self._sent += len(body)
