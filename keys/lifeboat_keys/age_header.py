@@ -71,7 +71,7 @@ def read(source: BinaryIO) -> Header:
 
 
 def may_have_size(size: int, content: int) -> bool:
-    """Return whether a file of `size` bytes, not armored, may hold `content` bytes. Needs no key, and no look inside."""
+    """Return whether a file of `size` bytes, not armored, may hold `content` bytes. Needs no key."""
     pieces = max(1, -(-content // _PIECE))
     payload = _NONCE + content + pieces * _TAG
     return payload < size <= payload + _LIMIT

@@ -5,11 +5,9 @@ See `head` for what stands there in clear, `log_key` for what does not, `compact
 
 from __future__ import annotations
 
-import hashlib
-import io
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -46,7 +44,6 @@ from lifeboat_endpoint.errors import (
     RemoteDamaged,
     RemoteRefused,
     StaleBase,
-    UnknownThere,
 )
 from lifeboat_endpoint.remote.contract import (
     About,
