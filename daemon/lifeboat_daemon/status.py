@@ -40,6 +40,7 @@ from lifeboat_daemon.health.wakefulness import awake
 from lifeboat_daemon.purge.keep_out import FOUND, found_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.words import argument, path_text, size_text
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
@@ -167,11 +168,20 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         no_room=space.shortage() or captured.get("no_room"),
         kept_out=tuple(map(path_text, sorted(found_in(vault.get(FOUND))))),
         gaps=tuple(map(path_text, sorted(withheld.without_credentials(vault)))),
+        shut=_shut(context, vault),
         lookalikes=sum(len(places) for places in alike.values()),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),
         unreadable=cache_problem,
     )
+
+
+def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
+    """The labels of credentials of the newest state whose key was lost with a file of this home."""
+    if vault.head() is None:
+        return ()
+    found = context.keys().lost_pairs_of(vault.agent_id, credentials_of(vault.state()).values())
+    return tuple(sorted(str(one.get("label") or one["id"]) for one in found))
 
 
 def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, str | None]:

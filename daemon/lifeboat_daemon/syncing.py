@@ -15,6 +15,7 @@ from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.health import due, second_copies
 from lifeboat_daemon.health.states import ERROR, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
+from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RemoteDamaged
@@ -58,7 +59,10 @@ def _sent(
     try:
         document = sending.told(config, sending.send(context, agent, config, asked=True, tell=tell))
         if document["state"] == OK:
-            _read_back(context, agent, config)
+            _read_back_if_due(context, agent, config)
+        elif document["state"] == ERROR and _known(context, agent, config).drill_failed:
+            _read_back(context, agent, config)  # what was lost is there again, which only a drill can tell
+            document = sending.told(config, sending.send(context, agent, config, asked=True, tell=tell))
     except LifeboatError as error:
         return _failed(config, WAITING if error.retryable else ERROR, error.message, error.code, error.fix)
     return document
@@ -68,19 +72,25 @@ def _failed(config: RemoteConfig, state: str, message: str, code: str, fix: str 
     return second_copies.told(config.name, None, state, optional=config.optional, message=message, code=code, fix=fix)
 
 
+def _known(context: Context, agent: Agent, config: RemoteConfig) -> Acknowledged:
+    with context.vault(agent.id) as vault:
+        return acknowledged.read(vault).get(config.id, Acknowledged())
+
+
+def _read_back_if_due(context: Context, agent: Agent, config: RemoteConfig) -> None:
+    every, known = float(context.setting("verify.every", agent)), _known(context, agent, config)
+    if due.remote_is_due(known.verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
+        _read_back(context, agent, config)
+
+
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
-    """Verify a remote as the service does it, where that is due. Raises RemoteDamaged for a copy that does not hold."""
+    """Verify a remote as the service does it. Raises RemoteDamaged for a copy that does not hold."""
     from lifeboat_daemon.remotes import drilling
 
-    with context.vault(agent.id) as vault:
-        known = acknowledged.read(vault).get(config.id)
-    every = float(context.setting("verify.every", agent))
-    verified_at = None if known is None else known.verified_at
-    if due.remote_is_due(verified_at, every, context.clock.now(), share=due.share(agent.id, config.id)):
-        found = drilling.read_back(context, agent, config)
-        if not found["ok"]:
-            fix = f"lifeboat verify {argument(agent.name)} --remote {argument(config.name)}"
-            raise RemoteDamaged(f"its copy does not hold: {found['findings'][0]}", fix=fix)
+    found = drilling.read_back(context, agent, config)
+    if not found["ok"]:
+        fix = f"lifeboat verify {argument(agent.name)} --remote {argument(config.name)}"
+        raise RemoteDamaged(f"its copy does not hold: {found['findings'][0]}", fix=fix)
 
 
 def head_number(context: Context, agent: Agent) -> int | None:

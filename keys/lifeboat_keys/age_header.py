@@ -18,8 +18,9 @@ _STANZA = re.compile(rb"^-> (\S+)", re.MULTILINE)
 _END = re.compile(rb"\n--- ?")
 _MAC_LINE = 44
 """43 characters of base64 and the newline."""
-_SHORTEST_PAYLOAD = 16 + 16
-"""A nonce and the tag of an empty last chunk."""
+_NONCE, _PIECE, _TAG = 16, 1 << 16, 16
+"""Bytes: at the beginning of the payload, of content in a piece, and behind each piece."""
+_SHORTEST_PAYLOAD = _NONCE + _TAG
 _GREASE = b"-grease"
 _KEY = "X25519"
 _PASSPHRASE = "scrypt"
@@ -67,6 +68,13 @@ def read(source: BinaryIO) -> Header:
         raise EncryptedCutShort("the file ends where its content should begin")
     kinds = [kind for kind in _STANZA.findall(text[: end.start()]) if not kind.endswith(_GREASE)]
     return Header(armored, tuple(kind.decode("ascii", "replace") for kind in kinds), size)
+
+
+def may_have_size(size: int, content: int) -> bool:
+    """Return whether a file of `size` bytes, not armored, may hold `content` bytes. Needs no key."""
+    pieces = max(1, -(-content // _PIECE))
+    payload = _NONCE + content + pieces * _TAG
+    return payload < size <= payload + _LIMIT
 
 
 def unarmored(start: bytes) -> bytes:

@@ -41,7 +41,9 @@ class AgentKeys:
         pairs = self.pairs(agent_id)
         if not pairs:
             with self._store.locked():
-                pairs = self.pairs(agent_id) or [self._keep_new(agent_id, [])]
+                if not self.pairs(agent_id):
+                    self._keep_new(agent_id, [])
+            pairs = self.pairs(agent_id)  # its copy is kept now, and not with the next command
         return pairs[-1]
 
     def find(self, agent_id: str, pair: str | None) -> AgentPair:

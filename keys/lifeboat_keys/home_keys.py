@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -30,7 +31,7 @@ from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_keys import documents, rotation, sealing
+from lifeboat_keys import documents, opened_by, rotation, sealing
 from lifeboat_keys.agent_keys import AgentKeys
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import host_name
@@ -253,6 +254,21 @@ class HomeKeys(Identity):
     def export_agent(self, agent_id: str) -> JsonObject:
         """An agent's pairs as they travel in an archive. Raises NoAgentKey."""
         return self._agents.export(agent_id)
+
+    def lost_pairs_of(self, agent_id: str, credentials: Iterable[JsonObject]) -> list[JsonObject]:
+        """Return the credentials that were sealed for the user of this home, to a pair that this home has no more.
+
+        Raises KeyDamaged, OtherKey, SignatureError.
+        """
+        users = {self.key_id, *(one.public.key_id for one in self.former)} if self.key_id else set()
+        own = [each for each in credentials if opened_by.user_of(each) in users]
+        if not own:
+            return []
+        try:
+            document = self.export_agent(agent_id)
+        except NoAgentKey:
+            document = None
+        return opened_by.unopened(own, document)
 
     def destroy_agent(self, agent_id: str) -> bool:
         """Destroy an agent's pairs here: its credentials, wherever copies of them are, cannot be opened with what this

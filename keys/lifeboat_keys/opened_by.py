@@ -18,18 +18,28 @@ def find_unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) ->
     Credentials of other programs name no recipient and are passed over. Raises nothing: a pair that is none opens
     nothing.
     """
+    return [str(each.get("label") or each.get("id")) for each in unopened(credentials, keys)]
+
+
+def unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) -> list[JsonObject]:
+    """Return these credentials themselves."""
     pairs = _pair_ids(keys)
-    return [
-        str(each.get("label") or each.get("id"))
-        for each in credentials
-        if (recipient := _recipient(each)) is not None and recipient not in pairs
-    ]
+    return [each for each in credentials if (recipient := _recipient(each)) is not None and recipient not in pairs]
+
+
+def user_of(credential: JsonObject) -> str | None:
+    """Return the id of the user's key for which a credential was sealed, None where it names none."""
+    return _encrypted_for(credential, "key_id")
 
 
 def _recipient(credential: JsonObject) -> str | None:
+    return _encrypted_for(credential, "recipient")
+
+
+def _encrypted_for(credential: JsonObject, field: str) -> str | None:
     encryption = credential.get("encryption")
-    recipient = encryption.get("recipient") if isinstance(encryption, dict) else None
-    return recipient if isinstance(recipient, str) else None
+    found = encryption.get(field) if isinstance(encryption, dict) else None
+    return found if isinstance(found, str) else None
 
 
 def _pair_ids(keys: JsonObject | None) -> set[str]:

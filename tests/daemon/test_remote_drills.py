@@ -15,7 +15,7 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.doctor import Level
 from lifeboat_daemon.doctor import remotes as doctor
 from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling
+from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling, verifying
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
@@ -166,15 +166,16 @@ def test_a_remote_is_drilled_when_it_is_first_read_back_and_then_monthly(ada: Ma
     assert read_back(ada)["drill"]["mismatches"] == []
 
 
-def test_a_look_does_not_take_back_what_a_drill_found(ada: Machine, tmp_path: Path) -> None:
+def test_what_a_drill_found_is_taken_back_by_the_drill_of_the_next_reading_alone(ada: Machine, tmp_path: Path) -> None:
     film = max(stored(tmp_path, ".age"), key=lambda path: path.stat().st_size)
     kept = film.read_bytes()
     film.unlink()
+    assert not drill(ada).ok
     assert not read_back(ada)["ok"]
     film.write_bytes(kept)
-    assert not read_back(ada)["ok"]
-    assert drill(ada).ok
-    assert read_back(ada)["ok"]
+    assert not verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
+    assert read_back(ada)["drill"]["mismatches"] == []
+    assert verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
 
 
 def test_sync_says_that_a_copy_does_not_hold_when_it_is_read_back(

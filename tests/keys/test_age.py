@@ -292,3 +292,11 @@ def test_any_bytes_are_a_header_or_said_to_be_none(data: bytes) -> None:
     except AgeError:
         return
     assert header.size < len(data) or header.armored
+
+
+@pytest.mark.parametrize("content", [0, 1, 65_535, 65_536, 65_537, 200_000])
+def test_the_size_of_a_file_tells_without_a_key_whether_it_was_cut(content: int) -> None:
+    size = len(encrypted(b"x" * content))
+    assert age_header.may_have_size(size, content)
+    assert not age_header.may_have_size(size - 600, content)
+    assert not age_header.may_have_size(size + 65_536, content)

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lifeboat_alf.findings import Level
-from lifeboat_daemon import retention
+from lifeboat_daemon import retention, syncing
 from lifeboat_daemon.doctor import remotes as doctor_remotes
+from lifeboat_daemon.remotes import acknowledged, drilling
+from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_endpoint.doctor import bodies
 from lifeboat_endpoint.maintenance.proving import Proof, prove
+from lifeboat_endpoint.remote.contract import RemoteVerification
+from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.vault import Retention
+from lifeboat_keys.errors import KeyLocked
+from lifeboat_keys.home_keys import HomeKeys
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders
@@ -162,3 +171,95 @@ def test_a_large_file_that_a_folder_lost_is_written_again(copies: Copies, remote
     assert copies.drill_holds(remote)
     assert copies.laptop.push(remote).state == "ok"
     assert is_whole(copies, remote)
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def large_files(copies: Copies, remote: str) -> list[Path]:
+    return [path for path in (copies.places.folder / remote).rglob("large-*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("remote", "harm"),
+    [(remote, harm) for remote in (STICK, PLAIN) for harm in (Path.unlink, cut_in_half, empty)] + [(PLAIN, flip_a_bit)],
+)
+def test_the_daily_look_at_a_folder_finds_a_large_file_that_was_lost_and_the_next_contact_sends_it(
+    copies: Copies, remote: str, harm: Callable[[Path], None]
+) -> None:
+    for path in large_files(copies, remote):
+        harm(path)
+    assert not copies.is_verified(remote)
+    assert "film.bin" in state_of(copies, remote)
+    assert copies.laptop.push(remote).state == "ok"
+    assert state_of(copies, remote) == ""
+    assert is_whole(copies, remote)
+
+
+def test_a_changed_large_file_of_a_sealed_folder_is_found_by_its_drill_and_written_again(copies: Copies) -> None:
+    for path in large_files(copies, STICK):
+        flip_a_bit(path)
+    assert not copies.drill_holds(STICK)
+    assert copies.laptop.push(STICK).code == "remote_damaged"
+    read = drilling.read_back(copies.laptop.context, copies.laptop.known_agent, copies.laptop.remote(STICK))
+    assert read["ok"] and read["drill"] is not None
+    assert copies.laptop.push(STICK).state == "ok"
+    assert is_whole(copies, STICK)
+
+
+def test_a_changed_large_file_counts_as_whole_while_the_key_that_could_tell_is_away(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def locked(_: HomeKeys) -> None:
+        raise KeyLocked("the key is locked")
+
+    before = {path: path.read_bytes() for path in large_files(copies, STICK)}
+    monkeypatch.setattr(HomeKeys, "user_key", locked)
+    with contextlib.closing(open_remote(copies.laptop.context, copies.laptop.remote(STICK))) as remote:
+        wanted = [hashlib.sha256(LARGE + bytes([number])).hexdigest() for number in (1, 2)]
+        assert remote.missing(copies.laptop.agent.id, wanted, read=True) == []
+        remote.put_object(copies.laptop.agent.id, wanted[0], LARGE + bytes([1]))
+    assert {path: path.read_bytes() for path in large_files(copies, STICK)} == before
+
+
+@pytest.mark.parametrize("remote", [STICK, PLAIN])
+@pytest.mark.parametrize("harm", [Path.unlink, empty, flip_a_bit])
+def test_keys_that_a_folder_lost_are_written_again(copies: Copies, remote: str, harm: Callable[[Path], None]) -> None:
+    (keys,) = (copies.places.folder / remote).rglob("keys-*")
+    harm(keys)
+    with copies.laptop.context.vault(copies.laptop.agent.id) as vault:
+        acknowledged.note(vault, copies.laptop.remote(remote).id, damaged="its keys cannot be read")
+    assert copies.laptop.push(remote).state == "ok"
+    assert copies.drill_holds(remote)
+
+
+def test_what_an_endpoint_found_lost_itself_is_said_by_the_daily_look(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for path in files_of(copies.places.data):
+        path.unlink()
+    assert not proof_of(copies).ok
+    verify = InProcess.verify
+
+    def reading_nothing(remote: InProcess, *given: Any, **rest: Any) -> RemoteVerification:
+        return verify(remote, *given, **{**rest, "bodies": 0})
+
+    monkeypatch.setattr(InProcess, "verify", reading_nothing)
+    assert not copies.is_verified(HOME)
+    assert "cannot be read there" in state_of(copies, HOME)
+
+
+def test_sync_drills_again_after_a_drill_failed(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in large_files(copies, PLAIN):
+        path.unlink()
+    assert not copies.drill_holds(PLAIN)
+    documents = syncing.sent(copies.laptop.context, copies.laptop.known_agent)
+    assert {each["name"]: each["state"] for each in documents}[PLAIN] == "ok"
+    assert copies.laptop.acknowledged(PLAIN).drill_failed == ""

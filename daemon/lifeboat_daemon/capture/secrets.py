@@ -22,11 +22,13 @@ from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
+from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
+from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home_keys import HomeKeys
 
 JsonObject = dict[str, Any]
@@ -102,6 +104,7 @@ class Cutter:
         self._known: KnownValues | None = None
         self._documents = self._read_documents()
         self._unplaced = self._documents.keys() - self._credentials.keys()
+        self._shut = self._find_shut()
         self._before = codec.canonical(self.memory())
         self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
@@ -119,6 +122,13 @@ class Cutter:
     def _read_documents(self) -> dict[str, JsonObject]:
         document = state_documents.read(self._overlay.old_body(layout.CREDENTIALS))
         return {item["id"]: item for item in state_documents.credentials(document) if isinstance(item["id"], str)}
+
+    def _find_shut(self) -> set[str]:
+        """Return the credentials whose key this home has lost; none where its keys cannot be read."""
+        try:
+            return {one["id"] for one in self._keys.lost_pairs_of(self._agent_id, self._documents.values())}
+        except (KeysError, SignatureError):
+            return set()
 
     def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
         """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
@@ -252,6 +262,11 @@ class Cutter:
         """The archive path of each credential that was cut, by id."""
         return {key: known["path"] for key, known in self._credentials.items()}
 
+    def holders_of_shut(self) -> set[str]:
+        """The archive paths of files whose credentials were sealed to a key that was lost: read again, they are sealed
+        to the key that there is."""
+        return {known["path"] for key, known in self._credentials.items() if key in self._shut}
+
     def finish(self) -> None:
         """Put the credentials into the overlay."""
         data = self._overlay.old_body(layout.CREDENTIALS)
@@ -296,7 +311,7 @@ class Cutter:
         mark = self._print.of(payload.encode())
         known = self._credentials[credential_id]
         old = self._documents.get(credential_id)
-        if old is not None and known["payload"] == mark:
+        if old is not None and known["payload"] == mark and credential_id not in self._shut:
             return
         rotated = old is not None and known.get("sealed_value") not in (None, known["value"])
         known.update(payload=mark, sealed_value=known["value"])

@@ -82,10 +82,11 @@ class Tree:
         in any case. `rows_follow`: something will be cut although no file changed."""
         self._everything = everything
         self._caps = Caps.of_roots(roots)
+        shut = self.cutter.holders_of_shut()
         suspects = {
             name: one
             for name, one in scan.found.items()
-            if everything or name.startswith(anew) or self._differs(one, known.get(name))
+            if everything or name.startswith(anew) or one.path in shut or self._differs(one, known.get(name))
         }
         over = self._caps.over(suspects, known, scan.found)
         self.report.left_out.update({suspects[name].path: reason for name, reason in over.items()})

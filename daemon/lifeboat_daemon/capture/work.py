@@ -107,7 +107,8 @@ class Work:
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
         everything = not self._seen.trusted
         # What the stores of the runtime hold is known before the first file is cut.
-        waiting = any(path.startswith(self._databases.prefix) for path in self.tree.withheld)
+        again = self.tree.withheld | self.cutter.holders_of_shut()
+        waiting = any(path.startswith(self._databases.prefix) for path in again)
         stored = self._databases.read(everything=everything or waiting)
         everything = self._learned(stored) or everything
         rows_changed = self.rows.look()

@@ -73,7 +73,8 @@ class Facts(msgspec.Struct, frozen=True):
     not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
     `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
     are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged,
-    `gaps` of those that a restore left without their credentials.
+    `gaps` of those that a restore left without their credentials. `shut` are labels of credentials whose key this home
+    has lost.
     """
 
     sequence: int | None = None
@@ -94,6 +95,7 @@ class Facts(msgspec.Struct, frozen=True):
     lookalikes: int = 0
     kept_out: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
+    shut: tuple[str, ...] = ()
     remotes: tuple[RemoteFacts, ...] = ()
     unreadable: str | None = None
     vault_bytes: int = 0
@@ -295,6 +297,11 @@ def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:
     return f"{_named(paths)} {'lacks' if len(paths) == 1 else 'lack'} credentials since a restore: {command}"
 
 
+def _shut_words(labels: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat sync {argument(agent.name)}"
+    return f"the key of {_named(labels)} was lost, so nothing opens what is kept of it; to read it again: {command}"
+
+
 def _named(paths: tuple[str, ...]) -> str:
     return ", ".join(paths[:MOST_NAMED]) + (f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else "")
 
@@ -336,6 +343,7 @@ def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Aw
         (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
         (key.state == NEEDS_KEY, NEEDS_KEY, key.note),
         (bool(seen.gaps), NEEDS_KEY, _gap_words(seen.gaps, agent)),
+        (bool(seen.shut), NEEDS_KEY, _shut_words(seen.shut, agent)),
         (_is_overdue(seen, agent, now, awake), OVERDUE, _overdue_words(seen, agent, now)),
         (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
         (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),

@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 
-from lifeboat_alf import attachments, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon import state_documents, verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -26,7 +25,7 @@ from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.verification import Drill
-from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere, VaultDamaged
+from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys import opened_by
@@ -85,7 +84,7 @@ def _tried(context: Context, agent: Agent, vault: Vault, remote: Remote, row: Se
     tell("Fetching", 0, None)
     try:
         with pulling.state(remote, agent.id, row.number, purged) as state:
-            found = [*_missing_keys(state, remote.keys(agent.id)), *_missing_files(here, remote)]
+            found = [*_missing_keys(state, remote.keys(agent.id)), *verifying.find_missing_files(here, remote)]
             return verification.try_out(context, agent, state, found, tell, is_local=False)
     except (AlfError, RemoteDamaged, UnknownThere) as error:
         return Drill(agent.id, row.number, 0, [error.message])
@@ -96,28 +95,6 @@ def _tried(context: Context, agent: Agent, vault: Vault, remote: Remote, row: Se
 def _missing_keys(state: State, keys: JsonObject | None) -> list[str]:
     labels = opened_by.find_unopened(state_documents.credentials_of(state).values(), keys)
     return [f"the key that opens the credential {label} is not there" for label in labels]
-
-
-def _missing_files(here: State, remote: Remote) -> list[str]:
-    """Large files that are held here and not there."""
-    large = {
-        entry.sha256: entry.path
-        for entry in here.entries(layout.ARTIFACTS)
-        if entry.sha256 is not None and attachments.is_referenced(entry.meta) and _is_held(here, entry)
-    }
-    lacks = remote.missing(here.sequence.agent_id, list(large)) if large else []
-    return [f"{large[sha256]} is not there" for sha256 in lacks]
-
-
-def _is_held(here: State, entry: Entry) -> bool:
-    """Whether a large file is more than a description here, or was before its bytes were damaged."""
-    try:
-        here.body(entry.path)
-    except BodyAbsent:
-        return False
-    except VaultDamaged:
-        return True
-    return True
 
 
 def _mended(
@@ -152,7 +129,7 @@ def read_back(context: Context, agent: Agent, config: RemoteConfig, tell: Tell =
     network is metered or the battery is saved: `lifeboat doctor` says for how long. Raises LifeboatError.
     """
     found = verifying.verify(context, agent, config)
-    is_comparable = found["ok"] and found["sequence"] is not None
+    is_comparable = found["sequence"] is not None and (found.pop("is_drill_due") or found["ok"])
     if not is_comparable or not _is_due(context, agent, config) or _is_to_wait(context, config):
         return {**found, "drill": None}
     try:
@@ -166,7 +143,9 @@ def _is_due(context: Context, agent: Agent, config: RemoteConfig) -> bool:
     with context.vault(agent.id) as vault:
         known = acknowledged.read(vault).get(config.id)
     every = float(context.setting("verify.whole_every", agent))
-    return known is not None and due.is_past(known.drilled_at, every, context.clock.now())
+    if known is None:
+        return False
+    return bool(known.drill_failed) or due.is_past(known.drilled_at, every, context.clock.now())
 
 
 def _is_to_wait(context: Context, config: RemoteConfig) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from lifeboat_alf import attachments, codec, layout
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, Entry
 from lifeboat_daemon.agent import Agent
@@ -24,10 +24,11 @@ from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
-from lifeboat_daemon.words import count_text, size_text
-from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere
+from lifeboat_daemon.words import size_text
+from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_keys.errors import KeysError
 
 MaySend = Callable[[int], str | None]
 """Why so many bytes are not to be sent now; None when they may."""
@@ -286,8 +287,20 @@ class _Replication:
         document = self._keys()
         digest = hashlib.sha256(codec.canonical(document)).hexdigest()
         if digest != known.keys:
-            self._remote.put_keys(self._agent.id, document)
+            document = self._put_keys()
+            digest = hashlib.sha256(codec.canonical(document)).hexdigest()
             acknowledged.note(self._vault, self._config.id, keys=digest)
+
+    def _put_keys(self) -> JsonObject:
+        """Send the agent's keys, and return them. What was there is taken in first: this home may have lost a pair that
+        opens older credentials, and nothing else has it. What is not the user's gives way."""
+        with contextlib.suppress(KeysError, SignatureError, RemoteDamaged):
+            there = self._remote.keys(self._agent.id)
+            if there is not None:
+                self._context.keys().import_agent(there)
+        document = self._keys()
+        self._remote.put_keys(self._agent.id, document)
+        return document
 
     def _keys(self) -> JsonObject:
         """What lets the owner of the user's key open the agent's credentials elsewhere, and trust what was signed under
@@ -332,20 +345,22 @@ class _Replication:
         counts as damaged until all of it was read back. Before anything new: that may rest on what was lost."""
         known = _known(self._vault, self._config)
         if there.damaged and not known.damaged:
-            lost = f"{count_text(there.damaged, 'file')} that it kept cannot be read there"
+            lost = verifying.damage_text(there.damaged)
             known = acknowledged.note(self._vault, self._config.id, damaged=lost)
         if known.damaged:
             self._send_again()
 
     def _send_again(self) -> None:
-        """Send the bytes of every file that the remote has lost, of all kept states: it reads what it keeps, and says
-        what it lacks. A log of bundles gets new files in the place of those that are not as they were written."""
+        """Send the agent's keys, and the bytes of every file that the remote has lost, of all kept states: it reads
+        what it keeps, and says what it lacks. A log of bundles gets new files in the place of those that are not as
+        they were written."""
         self._tell("sending again what was lost there", self._sent, None)
+        self._put_keys()
         wanted = self._bodies()
         lacks = self._remote.missing(self._agent.id, list(wanted), read=True)
         for sha256 in lacks:
             number, path = wanted[sha256]
-            with contextlib.suppress(BodyAbsent):
+            with contextlib.suppress(BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent.id, sha256, body)
                 self._sent += len(body)

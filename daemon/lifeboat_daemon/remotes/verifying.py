@@ -7,15 +7,17 @@ import hashlib
 import random
 from typing import Any
 
-from lifeboat_alf import codec
+from lifeboat_alf import attachments, codec, layout
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.standing import ERROR
 from lifeboat_daemon.remotes import acknowledged, redacting
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteError
+from lifeboat_daemon.words import count_text
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, VaultDamaged
 from lifeboat_endpoint.remote.contract import Remote, RemoteHead, RemoteVerification
 from lifeboat_endpoint.vault import Vault
 
@@ -28,8 +30,9 @@ EVERYTHING = 1 << 40
 
 
 def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int = BODIES) -> JsonObject:
-    """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok}. `sequence` is
-    None when there is nothing to compare. Raises LifeboatError when it cannot be found out."""
+    """Read back from a remote what it has of an agent: {name, id, sequence, items, bytes, findings, ok,
+    is_drill_due}. `sequence` is None when there is nothing to compare; `is_drill_due`: only the last drill speaks
+    against the copy. Raises LifeboatError when it cannot be found out."""
     with (
         redacting.heeding(context, agent),
         context.vault(agent.id) as vault,
@@ -37,6 +40,8 @@ def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int 
     ):
         redacting.exchange(context, agent, config, vault, remote)
         found = look(context, vault, remote, agent, config, bodies=bodies)
+        known = acknowledged.read(vault).get(config.id)
+    is_drill_wrong = known is not None and bool(known.drill_failed)
     return {
         "name": config.name,
         "id": config.id,
@@ -45,6 +50,7 @@ def verify(context: Context, agent: Agent, config: RemoteConfig, *, bodies: int 
         "bytes": found.bytes,
         "findings": found.findings,
         "ok": found.ok,
+        "is_drill_due": is_drill_wrong and len(found.findings) == 1,
     }
 
 
@@ -53,7 +59,8 @@ def look(
 ) -> RemoteVerification:
     """Hold what the remote has against the same state here, and note how it went. A head that this machine never had
     is for `replicating` to judge."""
-    head = remote.agent(agent.id).head
+    there = remote.agent(agent.id)
+    head = there.head
     row = None if head is None else vault.find(head.number)
     if head is None or row is None or row.digest != head.digest:
         return RemoteVerification(None)
@@ -62,8 +69,12 @@ def look(
         bodies = EVERYTHING
     try:
         found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
+        if known is not None and known.objects == row.number:  # else some of them may still wait to be sent
+            found.findings += find_missing_files(vault.state(row.number), remote)
     except RemoteDamaged as error:
         found = RemoteVerification(row.number, findings=[error.message])
+    if there.damaged:
+        found.findings.append(damage_text(there.damaged))
     if known is not None and known.drill_failed:  # only a drill takes that back
         found.findings.append(known.drill_failed)
     if found.ok:
@@ -77,6 +88,33 @@ def look(
     why = {"message": f"its copy does not hold: {first}", "code": RemoteDamaged.code}
     acknowledged.note(vault, config.id, state=ERROR, damaged=first, **why)
     return found
+
+
+def find_missing_files(here: State, remote: Remote) -> list[str]:
+    """Return a sentence for each large file that is held here and not there."""
+    large = {
+        entry.sha256: entry.path
+        for entry in here.entries(layout.ARTIFACTS)
+        if entry.sha256 is not None and attachments.is_referenced(entry.meta)
+    }
+    lacks = remote.missing(here.sequence.agent_id, list(large)) if large else []
+    return [f"{large[sha256]} is not there" for sha256 in lacks if _is_held(here, large[sha256])]
+
+
+def _is_held(here: State, path: str) -> bool:
+    """Whether a large file is more than a description here, or was before its bytes were damaged."""
+    try:
+        here.body(path)
+    except BodyAbsent:
+        return False
+    except VaultDamaged:
+        return True
+    return True
+
+
+def damage_text(count: int) -> str:
+    """Say how much a remote found itself that it cannot read."""
+    return f"{count_text(count, 'file or record', 'files and records')} that it kept cannot be read there"
 
 
 def _has_keys(remote: Remote, agent: Agent, digest: str) -> bool:

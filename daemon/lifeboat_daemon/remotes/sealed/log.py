@@ -5,11 +5,9 @@ See `head` for what stands there in clear, `log_key` for what does not, `compact
 
 from __future__ import annotations
 
-import hashlib
-import io
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -28,6 +26,7 @@ from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
 from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, remote_head, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
+from lifeboat_daemon.remotes.sealed.large_files import LargeFiles
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey
 from lifeboat_daemon.remotes.sealed.names import Names
 from lifeboat_daemon.remotes.sealed.owner import Owner
@@ -45,7 +44,6 @@ from lifeboat_endpoint.errors import (
     RemoteDamaged,
     RemoteRefused,
     StaleBase,
-    UnknownThere,
 )
 from lifeboat_endpoint.remote.contract import (
     About,
@@ -91,6 +89,7 @@ class SealedLog:
         self._sealed = sealed
         self._heads = Heads(files, owner, log_keys, clock, sealed=sealed)
         self._inside = Inside(files, self._heads, owner, log_keys, shelf, sealed=sealed)
+        self._large = LargeFiles(files, self._heads, self._inside, shelf, sealed=sealed)
         self._rewriting = Rewriting(files, self._heads, self._inside, shelf)
         self._arriving = Arriving(self._inside, shelf, here)
         redacting = Redacting(self._heads, self._inside, shelf, self._rewriting, here)
@@ -224,29 +223,10 @@ class SealedLog:
         )
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        if not digests:
-            return []
-        loaded = self._heads.load(agent_id)
-        named = self._inside.large(loaded.head)
-        if not named:
-            return []
-        key = self._inside.key(loaded.head)
-        there = {file.name for file in self._files.names(agent_id)}
-        wanted = {sha256: key.name_of(sha256) for sha256 in digests}
-        return [sha256 for sha256, name in wanted.items() if name in named and name not in there]
+        return self._large.missing(agent_id, digests, read=read)
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        loaded = self._heads.load(agent_id)
-        if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteRefused("the bytes have another digest")
-        named = self._inside.large(loaded.head)
-        name = self._inside.key(loaded.head).name_of(sha256) if named else ""
-        if name not in named:
-            raise UnknownThere("no state there names a large artifact of this digest")
-        if all(file.name != name for file in self._files.names(agent_id)):
-            self._shelf.keep(agent_id, name.removesuffix(".age"), io.BytesIO(data))
-            if not self._heads.is_current(loaded) and name not in self._inside.large(self._heads.load(agent_id).head):
-                self._files.remove(agent_id, name)  # it was purged meanwhile
+        self._large.put(agent_id, sha256, data)
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         def edit(head: Head) -> Head | None:
@@ -294,18 +274,7 @@ class SealedLog:
         return Reading(self._inside, self._shelf, self._heads.load(agent_id))
 
     def object(self, agent_id: str, sha256: str) -> bytes:
-        loaded = self._heads.load(agent_id)
-        name = self._inside.key(loaded.head).name_of(sha256)
-
-        def fetched() -> BinaryIO:
-            with self._files.read(agent_id, name) as source:
-                return self._shelf.opened(name, source)
-
-        with self._inside.opened(loaded.head, fetched) as file:
-            data = file.read()
-        if hashlib.sha256(data).hexdigest() != sha256:
-            raise RemoteDamaged("a large artifact there is not the one that was sent")
-        return data
+        return self._large.get(agent_id, sha256)
 
     def verify(self, agent_id: str, state: State, *, bodies: int, chance: random.Random) -> RemoteVerification:
         try:
@@ -313,7 +282,9 @@ class SealedLog:
             rows = self._inside.rows(loaded.head)
         except RemoteDamaged as error:
             return RemoteVerification(None, findings=[error.message])
-        return verify(self._files, self._shelf, loaded, rows, state, bodies, chance)
+        found = verify(self._files, self._shelf, loaded, rows, state, bodies, chance)
+        self._large.verify(loaded.head, state, bodies, chance, found)
+        return found
 
     # Staying small ----------------------------------------------------------------------------------------------
 
