@@ -170,3 +170,16 @@ def test_a_ledger_looks_once_for_all_moments_of_a_day(monkeypatch):
     ledger = Ledger([Q3, Q4], NOW)
     assert len({ledger.place(f"2026-10-02T08:00:{second:02}Z").created_at for second in range(60)}) == 60
     assert asked == [date(2026, 10, 2)]
+
+
+@pytest.mark.parametrize(
+    ("file", "first"),
+    [
+        ("memory/partitions/2026-Q1.jsonl", "2026-01-01"),
+        ("memory/partitions/2026-Q2.jsonl", "2026-04-01"),
+        ("memory/partitions/2026-Q4.jsonl", "2026-10-01"),
+        ("memory/partitions/2026-09.jsonl", "2026-09-01"),
+    ],
+)
+def test_a_name_says_the_first_day_of_its_period(file: str, first: str) -> None:
+    assert partitions.from_name(file) == partitions.Partition(file, first, None, False)
