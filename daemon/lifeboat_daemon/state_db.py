@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_daemon.seen import Known, StatKey
+from lifeboat_endpoint.store.read_only import open_readable
 
 VERSION = 9
 _LARGEST = 2**63 - 1
@@ -65,6 +66,8 @@ _SHADOW = (
     "create index shadow_not_held on shadow(kind, record) where kind <> 0",
     "create index shadow_unmarked on shadow(record) where not marked",
 )
+FOUND_BY_CAPTURE = ("last_capture", "lookalikes")
+"""Facts that say what the last capture found."""
 SHADOW = "shadow"
 """The fact that says of which store and columns the table `shadow` is, and how far it can be believed."""
 WORDS = "words"
@@ -106,9 +109,12 @@ class StateDb:
 
     @classmethod
     def _in_memory(cls, path: Path, vault_id: str) -> StateDb:
-        """What follows from the vault can be looked up, and a capture reads everything; nothing is remembered."""
+        """What follows from the vault can be looked up, and a capture reads everything; nothing is remembered. What the
+        last capture found stays known where the file can be read."""
         state = cls(sqlite3.connect(":memory:", isolation_level=None), path, is_lasting=False)
         state._create(vault_id)
+        for key, value in _found_before(path, vault_id):
+            state.put(key, value)
         return state
 
     @classmethod
@@ -310,6 +316,24 @@ class StateDb:
 def is_for_want_of_writing(error: OSError | sqlite3.Error) -> bool:
     """Return whether nothing is wrong with a cache but that it cannot be written now: a full disk, a lost folder."""
     return isinstance(error, OSError) or getattr(error, "sqlite_errorcode", 0) & 0xFF in _CANNOT_WRITE
+
+
+def _found_before(path: Path, vault_id: str) -> list[tuple[str, Any]]:
+    """Return the facts of a file that cannot be written which say what the last capture found; none where it cannot be
+    read either, or is of another vault."""
+    try:
+        readable = open_readable(path)
+    except (sqlite3.Error, OSError):
+        return []
+    try:
+        before = StateDb(readable.connection, path, is_lasting=False)
+        return [(key, before.get(key)) for key in FOUND_BY_CAPTURE] if before._fits(vault_id) else []
+    except (sqlite3.Error, ValueError):  # a damaged file; msgspec's errors are among them
+        return []
+    finally:
+        readable.connection.close()
+        if readable.folder is not None:
+            readable.folder.cleanup()
 
 
 def _held(number: int) -> int | str:

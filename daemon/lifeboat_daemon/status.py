@@ -191,5 +191,13 @@ def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.P
     if not is_there(context.files, path):
         return {}, {}, None
     with StateDb.open(path, vault.id) as db:
-        problem = None if db.is_lasting else f"{path} cannot be read and written: what the last capture said is unknown"
-        return db.get(LAST_CAPTURE) or {}, lookalikes.read(db), problem
+        captured = db.get(LAST_CAPTURE)
+        if db.is_lasting:
+            problem = None
+        elif captured is None:
+            problem = f"{path} cannot be read and written: what the last capture said is unknown"
+        else:
+            problem = (
+                f"{path} cannot be written: a later capture than {captured.get('time')} may have said something else"
+            )
+        return captured or {}, lookalikes.read(db), problem

@@ -145,3 +145,17 @@ def test_applying_a_delta_without_the_key_of_its_credential_says_which_stays_shu
     assert json.loads(ArchiveFile(tmp_path / "b.alf").bodies[layout.KEYS])["agent_id"] == history.machine.agent.id
     entries = run("alf", "diff", tmp_path / "a.alf", tmp_path / "b.alf")["entries"]
     assert entries == [{"path": layout.KEYS, "operation": "put"}]
+
+
+def test_an_import_that_leaves_credentials_out_ends_with_1(
+    history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full, other = tmp_path / "full.alf", Machine(tmp_path / "new")
+    export(history.machine.context, "openclaw", history.machine.workspace, full)
+    other.learn_words_of(history.machine)
+    for name in ("LIFEBOAT_HOME", "HOME"):
+        monkeypatch.setenv(name, other.context.environment[name])
+    run("alf", "import", full, "--to", tmp_path / "to", "--dry-run")
+    assert run("alf", "import", full, "--to", tmp_path / "to", expect=1)["lacking"] == [".env"]
+    whole = run("alf", "import", full, "--to", tmp_path / "whole", "--with-credentials")
+    assert whole["lacking"] == []

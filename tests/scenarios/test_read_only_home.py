@@ -104,3 +104,26 @@ def test_status_says_it_and_keeps_what_is_known(used: UsedHome) -> None:
         assert any("is read-only" in problem for problem in found["problems"])
         run("status", "--check", expect=1)
         run("doctor", expect=1)
+
+
+def test_what_the_newest_sequence_lacks_is_named_there_too(used: UsedHome) -> None:
+    run("config", "set", "artifacts.max_file", "600KB")
+    (used.workspace / "film.bin").write_bytes(b"\1" * 700_000)
+    run("sync", expect=1)
+    before = run("verify", "ada", expect=1)
+    assert any("film.bin" in each for each in before["not_captured"]) and before["over_limit"] == 1
+    with not_root(used.folder):
+        _make_read_only(used.home)
+        read = run("verify", "ada", expect=1)
+        assert (read["not_captured"], read["over_limit"]) == (before["not_captured"], 1)
+        done = run(
+            "restore", "ada", "--to", used.folder / "elsewhere" / "workspace", "--no-reindex", "--with-credentials"
+        )
+        assert any("film.bin" in warning for warning in done["warnings"])
+        assert any("film.bin" in reason for reason in run("status")["agents"][0]["reasons"])
+
+
+def test_caches_that_cannot_be_read_are_said_where_they_would_name_what_is_not_kept(used: UsedHome) -> None:
+    with not_root(used.folder):
+        (used.home / "state" / f"{used.agent}.db").chmod(0)
+        assert any("cannot be read" in each for each in run("verify", "ada")["not_captured"])

@@ -12,6 +12,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, OVER_LIMIT, PENDING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.state_db import StateDb
 
 
@@ -38,12 +39,16 @@ def read(captured: Mapping[str, Any]) -> NotCaptured:
 
 
 def of_agent(context: Context, agent: Agent) -> NotCaptured:
-    """What the last capture of an agent left out; nothing where no capture is known, or its caches do not open."""
+    """What the last capture of an agent left out; nothing where no capture is known. Says so where the caches that know
+    it cannot be read."""
     path = context.home.state_file(agent.id)
-    if not path.exists():
-        return NotCaptured()
+    unknown = NotCaptured((f"{path} cannot be read, which says what the last capture left out",))
     try:
-        with system_errors(), context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
-            return read(db.get(LAST_CAPTURE) or {})
-    except (LifeboatError, sqlite3.Error, OSError):
-        return NotCaptured()
+        with system_errors():
+            if not is_there(context.files, path):
+                return NotCaptured()
+            with context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
+                captured = db.get(LAST_CAPTURE)
+                return read(captured or {}) if db.is_lasting or captured is not None else unknown
+    except (LifeboatError, sqlite3.Error):
+        return unknown

@@ -12,7 +12,7 @@ from lifeboat_daemon.cli import encryption, passphrases, quarantine_view
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import RUNTIME
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.restore import print_report, row_options
+from lifeboat_daemon.cli.restore import exit_status, print_report, row_options
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import argument
 
@@ -52,7 +52,7 @@ def import_file(
     with_cron: bool,
     with_sessions: bool,
     **flags: bool,
-) -> None:
+) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 
     An archive that the key of this home did not sign stays in quarantine first: it is shown with everything that a
@@ -85,6 +85,7 @@ def import_file(
             _say_registered(session.output, report)
 
     session.output.document(report, text)
+    return exit_status(report) if not flags["dry_run"] else 0
 
 
 def _say_registered(output: Output, report: dict[str, Any]) -> None:

@@ -104,6 +104,11 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
+    return exit_status(report)
+
+
+def exit_status(report: dict[str, Any]) -> int:
+    """Return 1 for a restore or an import that left something out."""
     return 1 if report["left_out"] or report["lacking"] else 0
 
 

@@ -19,6 +19,7 @@ from lifeboat_daemon.errors import Busy, ServiceError, as_known
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.purge import folders
 from lifeboat_daemon.words import argument, change_groups, count_text, path_text
+from lifeboat_endpoint.errors import VaultDamaged, VaultMissing, VaultUnusable
 
 _LISTS = {
     "unread": "could not be read, its last version stays",
@@ -27,6 +28,8 @@ _LISTS = {
     "left_out": "is not kept as it is now",
     "looks_like_secret": "holds what looks like a secret",
 }
+_UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.code))
+"""Codes of errors after which nobody can say what a vault holds."""
 
 
 @click.command(
@@ -143,8 +146,10 @@ def remote_sentence(remote: dict[str, Any]) -> str:
     place = f"{remote['name']} (optional)" if remote["optional"] else remote["name"]
     if remote["state"] == "ok":
         return f"{place} has sequence {remote['sequence']}"
-    has = "it has nothing yet" if remote["sequence"] is None else f"it has sequence {remote['sequence']}"
-    return f"{place}: {remote['message'] or remote['state']}; {has}"
+    said = f"{place}: {remote['message'] or remote['state']}"
+    if remote["sequence"] is not None:
+        return f"{said}; it has sequence {remote['sequence']}"
+    return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
 
 
 def print_remarks(output: Output, document: dict[str, Any]) -> None:
@@ -167,8 +172,11 @@ def sentence(document: dict[str, Any]) -> str:
     """One capture in one line."""
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":
-        stays = "nothing was captured before" if number is None else f"sequence {number} stays"
-        return f"{name}: not captured; {stays}"
+        if number is not None:
+            return f"{name}: not captured; sequence {number} stays"
+        if document.get("code") in _UNREADABLE:
+            return f"{name}: not captured; what was captured before cannot be read"
+        return f"{name}: not captured; nothing was captured before"
     if not document["changed"]:
         return f"{name}: nothing changed since sequence {number}"
     parts = change_groups(document["records"], document["raw"])
