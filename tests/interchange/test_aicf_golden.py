@@ -78,7 +78,8 @@ DIALECTS: dict[str, tuple[str, list[Expected]]] = {
     "numbered": (
         "1|@AICF_VERSION\n2|version=3.1\n3|\n4|@CONVERSATION:c1\n5|timestamp_start=2026-10-02T08:00:00Z\n"
         "6|timestamp_end=2026-10-02T08:05:00Z\n7|messages=4\n8|topic=the boat\n9|\n10|@DECISIONS\n"
-        "11|@DECISIONS Paint it red|HIGH|HIGH|It is seen from afar\n12|@INSIGHTS\n13|@INSIGHTS Red fades|DATA|LOW|LOW\n",
+        "11|@DECISIONS Paint it red|HIGH|HIGH|It is seen from afar\n12|@INSIGHTS\n"
+        "13|@INSIGHTS Red fades|DATA|LOW|LOW\n",
         [
             Expected("the boat", DAY, None, "the boat"),
             Expected("Paint it red\n\nRationale: It is seen from afar", LATER, is_decision=True),
@@ -165,7 +166,8 @@ DIALECTS: dict[str, tuple[str, list[Expected]]] = {
     ),
     "XML": (
         '<?xml version="1.0"?>\n<AICF version="1.0"><conversation><topic>the boat</topic>'
-        '<timestamp>2026-10-02T08:00:00Z</timestamp><message role="user">Where is it?</message></conversation></AICF>\n',
+        '<timestamp>2026-10-02T08:00:00Z</timestamp><message role="user">Where is it?</message>'
+        "</conversation></AICF>\n",
         [Expected("Where is it?", DAY, "user", "the boat")],
     ),
     "XML with attributes": (
@@ -252,3 +254,8 @@ def test_a_time_set_in_the_file_is_not_that_of_a_block_with_its_own() -> None:
 def test_a_text_that_is_no_time_sets_none() -> None:
     ((piece, _),) = memories("@VOYAGE:v1\ndate=soon\nport=Lisbon\n")
     assert piece.made is not None and piece.made.event is None
+
+
+def test_a_dash_inside_a_decision_stays() -> None:
+    ((_, record),) = memories("@DECISIONS\nPaint it red - or green\n")
+    assert record["content"] == "Paint it red - or green"

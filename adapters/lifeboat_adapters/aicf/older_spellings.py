@@ -17,8 +17,10 @@ _OF_NUMBER = re.compile(r"(?P<name>[A-Za-z_]{2,20}?)_?(?P<number>[0-9]{1,5})")
 _SPOKEN = re.compile(r"(?:[-*]\s+)?\[([^\[\]]{1,40})\]\s*([A-Za-z][A-Za-z0-9_ -]{0,29}):\s+(\S.*)", re.DOTALL)
 _SURE_TOPICS = ("topic", "topics", "user_topics", "main_topic")
 """Names that mean a topic in a section of any name."""
-_TOPIC_LINE = re.compile(rf"\s*[-*]?\s*(?:{'|'.join(_SURE_TOPICS)})\s*[:=]\s*(\S.{{0,200}}?)\s*", re.IGNORECASE)
-_BULLET = re.compile(r"\s*[-*]\s+(?=\S)")
+_TOPIC_LINE = re.compile(rf"(?:[-*] ?)?(?:{'|'.join(_SURE_TOPICS)}) ?[:=](.+)", re.IGNORECASE)
+_BULLET = re.compile(r"[ \t]{0,20}[-*][ \t]{1,20}(?=\S)")
+_LONGEST_LINE = 300
+"""Characters of a line that names a topic."""
 _QUOTES = "\"'"
 
 
@@ -83,7 +85,8 @@ def topic_in(section: Section) -> str:
     for item in section.items:
         if item.kind is Kind.PAIR and item.key.lower() in _SURE_TOPICS:
             return unquoted(item.value)
-        found = _TOPIC_LINE.fullmatch(item.value) if item.kind is Kind.TEXT else None
+        line = item.value.strip() if item.kind is Kind.TEXT else ""
+        found = _TOPIC_LINE.fullmatch(line) if len(line) <= _LONGEST_LINE else None
         if found is not None:
             return unquoted(found[1])
     return ""
@@ -97,7 +100,8 @@ def unquoted(text: str) -> str:
 
 def without_bullet(cells: Sequence[str]) -> list[str]:
     """Return the cells of a line without the dash of a list in front."""
-    return [_BULLET.sub("", cells[0], count=1), *cells[1:]] if cells else []
+    found = _BULLET.match(cells[0]) if cells else None
+    return list(cells) if found is None else [cells[0][found.end() :], *cells[1:]]
 
 
 # JSON and XML -------------------------------------------------------------------------------------------------------
@@ -123,10 +127,9 @@ def _texts(value: Any, names: Sequence[str]) -> Iterator[str]:
 def xml_stated(text: str, names: Sequence[str]) -> Iterator[str]:
     """Yield what an XML text says under some names, as elements or attributes."""
     for name in names:
-        for found in re.finditer(
-            rf"<{name}>\s*([^<>]{{1,300}}?)\s*</{name}>|\s{name}\s*=\s*\"([^\"<>]{{1,300}})\"", text
-        ):
-            yield found[1] or found[2]
+        element, attribute = rf"<{name}>([^<>]{{1,300}})</{name}>", rf"\s{name}=\"([^\"<>]{{1,300}})\""
+        for found in re.finditer(f"{element}|{attribute}", text):
+            yield (found[1] or found[2]).strip()
 
 
 def xml_time(text: str) -> str | None:
