@@ -385,8 +385,14 @@ def system_errors() -> Iterator[None]:
 
     try:
         yield
+    except ReaderGone:
+        raise
     except (OSError, sqlite3.Error) as error:
         raise of_system(error) from error
+
+
+class ReaderGone(BrokenPipeError):
+    """The program that reads the output (`head`, `less`) has ended: no file is refused, and nothing failed."""
 
 
 class ReplicationError(DaemonError):

@@ -160,3 +160,31 @@ def test_the_demonstration_fails_when_a_byte_is_lost(
     monkeypatch.setattr(story, "restore", careless)
     assert program.run(["demo"]) == 1
     assert "NOT SO: MEMORY.md differs" in capsys.readouterr().out
+
+
+def test_a_reader_that_ends_early_is_no_refusal_of_the_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = openclaw_workspaces.make_workspace(tmp_path / "workspace")
+    cli_client.run("agents", "add", workspace, "--name", "ada")
+
+    class Gone:
+        """Standard output whose reader has ended."""
+
+        encoding = "utf-8"
+
+        def write(self, text: str) -> int:
+            raise BrokenPipeError(32, "Broken pipe")
+
+        def flush(self) -> None: ...
+
+        def isatty(self) -> bool:
+            return False
+
+        def fileno(self) -> int:
+            return os.open(os.devnull, os.O_WRONLY)
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert program.run(["restore", "ada", "--to", str(tmp_path / "new")]) == 0
+    assert "system" not in capsys.readouterr().err
+    assert (tmp_path / "new" / "SOUL.md").exists()

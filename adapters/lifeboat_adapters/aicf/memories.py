@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.aicf import mapping
 from lifeboat_adapters.aicf.moments import moment
+from lifeboat_adapters.aicf.older_spellings import TOPICS, json_time, json_topic, unquoted
 from lifeboat_adapters.aicf.parts import Item
 from lifeboat_adapters.interchange.contract import JsonObject
 
@@ -61,7 +62,7 @@ def conversation(ident: str, pairs: Pairs) -> Made:
     }
     own = {
         **_numbers(pairs),
-        **{name: scalar(pairs, name) or None for name in ("timestamp_end", "topic", "platform", "role")},
+        **{name: scalar(pairs, name) or None for name in ("timestamp_end", "topic", "platform", "role", "ai_actions")},
         "participants": people or None,
     }
     text = scalar(pairs, "content") or _line(ident, pairs)
@@ -70,10 +71,7 @@ def conversation(ident: str, pairs: Pairs) -> Made:
 
 def topic_of(pairs: Pairs) -> str:
     """What a conversation is about; writers before 3.1 call it by other names. "" where none is given."""
-    return next((found for name in _TOPICS if (found := scalar(pairs, name).strip())), "")
-
-
-_TOPICS = ("topic", "topics", "title", "subject", "user_topics", "main_topic", "theme")
+    return next((found for name in TOPICS if (found := unquoted(scalar(pairs, name)))), "")
 
 
 def _participant(name: str) -> JsonObject:
@@ -83,12 +81,14 @@ def _participant(name: str) -> JsonObject:
 
 def _line(ident: str, pairs: Pairs) -> str:
     """A conversation without text of its own in one line."""
+    did = scalar(pairs, "ai_actions")
     said = [scalar(pairs, "messages") and f"{scalar(pairs, 'messages')} messages", scalar(pairs, "platform")]
     about = ", ".join(part for part in said if part)
     topic = topic_of(pairs) or "no topic"
     span = "-".join(filter(None, (scalar(pairs, "timestamp_start"), scalar(pairs, "timestamp_end"))))
     named = f"Conversation {ident}" if ident else "Conversation"
-    return f"{named}: {topic}" + (f" ({about})" if about else "") + (f", {span}" if span else "")
+    line = f"{named}: {topic}" + (f" ({about})" if about else "") + (f", {span}" if span else "")
+    return f"{line}; actions: {did}" if did else line
 
 
 def session(ident: str, pairs: Pairs) -> Made:
@@ -180,6 +180,25 @@ def decision_block(ident: str, pairs: Pairs) -> Made:
     whole = with_rationale(text, scalar(pairs, "rationale"))
     made = _inferred(mapping.DECISION, whole, {"impact": scalar(pairs, "impact")}, scalar(pairs, "confidence"), named)
     return made._replace(event=moment(scalar(pairs, "timestamp")))
+
+
+def numbered_field(kind: str, named: Mapping[str, str]) -> Made:
+    """A decision or an insight of numbered fields: `decision_1=`, `rationale_1=`, `impact_1=`."""
+    about = {name: named.get(name, "") for name in ("category", "priority", "impact")}
+    text = with_rationale(named.get(kind, ""), named.get("rationale", "") or named.get("reason", ""))
+    made = _inferred(kind, text, about, named.get("confidence", ""), {})
+    return made._replace(event=moment(named.get("timestamp", "") or named.get("date", "")))
+
+
+def watched_topic(ident: str, text: str, time: str) -> Made:
+    """The line `topic|...` of a file that was written as a conversation went on."""
+    start = moment(time)
+    fields: JsonObject = {
+        "tags": [f"topic:{text}"] if text else None,
+        "source": {"interaction_id": ident} if ident else {},
+        "temporal": {"observed_at": start, "valid_from": start},
+    }
+    return Made(mapping.CONVERSATION, text, fields, {"topic": text or None}, start)
 
 
 def with_rationale(text: str, rationale: str) -> str:
@@ -313,9 +332,11 @@ def json_value(name: str, value: Any) -> Made:
     text = _said(value, DECIDED) or (json.dumps(value, ensure_ascii=False) if value not in (None, "", [], {}) else "")
     if kind == mapping.DECISION:
         text = with_rationale(text, _text(value, "rationale"))
-    event = moment(_text(value, "timestamp"))
+    event = json_time(value)
     own = {"name": name} if kind == mapping.UNKNOWN else {}
-    return Made(kind, text, {"temporal": {"observed_at": event}}, own, event)
+    topic = json_topic(value) if kind == mapping.CONVERSATION else ""
+    fields: JsonObject = {"temporal": {"observed_at": event}, "tags": [f"topic:{topic}"] if topic else None}
+    return Made(kind, text, fields, own, event)
 
 
 def _role(message: Any) -> str:

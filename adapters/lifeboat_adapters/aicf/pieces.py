@@ -15,9 +15,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from lifeboat_adapters.aicf import mapping, memories
+from lifeboat_adapters.aicf import mapping, memories, older_spellings
 from lifeboat_adapters.aicf.memories import Made
+from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.stated_times import clock_of, stated_time
 from lifeboat_adapters.interchange.contract import JsonObject
@@ -32,6 +34,7 @@ _BETWEEN = frozenset(("AICF_VERSION", "SCHEMA", "LINKS", "LINK", "EMBEDDING"))
 _FREE = frozenset(("NOTES", "CONTEXT", "CONTENT", "DETAILS", "FLOW"))
 NOTHING = (Kind.BLANK, Kind.COMMENT, Kind.FENCE, Kind.HEADER, Kind.END, Kind.GLUE)
 _MESSAGE = "MESSAGE"
+_INFERRED = frozenset(("DECISIONS", "DECISION", "INSIGHTS", "INSIGHT"))
 _NUMBER = re.compile(r"[ \t]*[0-9]+\|")
 _ESCAPED_SIGN = re.compile(r"\\(?=\\*@)")
 
@@ -79,8 +82,22 @@ def pieces_of(document: Document) -> list[Piece]:
             if piece.made is not None and not piece.made.text:
                 piece.made = None
             found.append(piece)
+    if document.dialect is Dialect.JSON:
+        _apply_document(document, found)
     _place(found)
     return found
+
+
+def _apply_document(document: Document, found: Sequence[Piece]) -> None:
+    """Give what a JSON file says of itself to the pieces that do not say it."""
+    time, topic = older_spellings.json_time(document.json), older_spellings.json_topic(document.json)
+    for piece in found:
+        made = piece.made
+        if made is None:
+            continue
+        if made.kind == mapping.CONVERSATION and topic and not made.fields.get("tags"):
+            made = made._replace(fields={**made.fields, "tags": [f"topic:{topic}"]})
+        piece.made = made if made.event else made._replace(event=time)
 
 
 def _of_section(document: Document, section: Section) -> Iterator[Piece]:
@@ -90,7 +107,7 @@ def _of_section(document: Document, section: Section) -> Iterator[Piece]:
         yield from _json(section)
     elif document.dialect is Dialect.XML:
         text = " ".join(item.value for item in section.items)
-        yield _piece(section, section.items, Made(mapping.TEXT, text, {}, {}), _digest(text))
+        yield _piece(section, section.items, _xml_made(document.text, text), _digest(text))
     elif section.name == "STATE":
         yield from _state(section)
     elif section.name in _BETWEEN or section.name.startswith(EXTENSION):
@@ -118,10 +135,14 @@ def _rows_or_block(
     block: Callable[[str, memories.Pairs], Made],
 ) -> Iterator[Piece]:
     """A section that is either: fields make it one memory, rows are one each."""
-    if any(item.kind is Kind.PAIR for item in section.items):
+    if section.name in _INFERRED and older_spellings.has_numbered(section):
+        yield from _numbered(section)
+    elif any(item.kind is Kind.PAIR for item in section.items):
         yield _block(document, section, block)
     elif document.dialect is Dialect.WATCHER and section.name == "CONVERSATION":
-        yield from _each_row(section, _watched_row)
+        yield from _each_row(section, partial(_watched_row, *_watched_header(section)))
+    elif section.name == "CONVERSATION" and any(older_spellings.spoken(each.value) for each in section.of_kind(*ROWS)):
+        yield from _each_row(section, _spoken_row)
     elif section.name == "CONVERSATION" and not any(item.kind is Kind.CELLS for item in section.items):
         yield _verbatim(document, section) if any(section.of_kind(Kind.TEXT)) else _named_or_nothing(section, block)
     else:
@@ -150,20 +171,54 @@ def _each_row(section: Section, make: Callable[[Sequence[str]], Made]) -> Iterat
         if between:
             yield _piece(section, between)
             between = []
-        made = make(item.values)
+        values = older_spellings.without_bullet(item.values) if item.kind is Kind.TEXT else item.values
+        made = make(values)
         yield _piece(section, [item], made, _identity(made) or _digest(item.raw))
     if between:
         yield _piece(section, between)
 
 
-def _watched_row(cells: Sequence[str]) -> Made:
+def _watched_header(section: Section) -> tuple[str, str]:
+    """Identifier and time of `@CONVERSATION|id|time`."""
+    cells = next((item.cells for item in section.items if item.kind is Kind.HEADER), [])
+    return section.ident, next((cell for cell in cells if moment(cell)), "")
+
+
+def _watched_row(ident: str, time: str, cells: Sequence[str]) -> Made:
     """A line of a file that was written as a conversation went on: its first cell says what it is."""
     kind, rest = cells[0], cells[1:]
     if kind == "exchange":
         return memories.message_row(["", *rest])
-    makers = {"insight": memories.insight, "decision": memories.decision}
-    made = makers[kind](rest) if kind in makers else memories.message_row(["", "", kind, *rest])
-    return made._replace(own={**made.own, "line": kind})
+    if kind == "topic":
+        made = memories.watched_topic(ident, "|".join(rest), time)
+    else:
+        makers = {"insight": memories.insight, "decision": memories.decision}
+        made = makers[kind](rest) if kind in makers else memories.message_row(["", "", kind, *rest])
+    return made._replace(own={**made.own, "line": kind}, event=made.event or moment(time))
+
+
+def _spoken_row(cells: Sequence[str]) -> Made:
+    """A line `[time] role: words` of a conversation; other lines as they stand."""
+    line = "|".join(cells)
+    return memories.message_row(["", *(older_spellings.spoken(line) or ("", "", line))])
+
+
+def _numbered(section: Section) -> Iterator[Piece]:
+    """Each decision or insight of numbered fields."""
+    kind = mapping.DECISION if section.name.startswith("DECISION") else mapping.INSIGHT
+    for found in older_spellings.numbered(section):
+        if isinstance(found, older_spellings.Numbered):
+            made = memories.numbered_field(kind, found.fields)
+            yield _piece(section, found.items, made, found.items[0].key)
+        else:
+            yield _piece(section, found)
+
+
+def _xml_made(document: str, text: str) -> Made:
+    topic, role = older_spellings.xml_topic(document), older_spellings.xml_role(document)
+    event = older_spellings.xml_time(document)
+    fields: JsonObject = {"tags": [f"topic:{topic}"] if topic else None, "temporal": {"observed_at": event}}
+    return Made(mapping.TEXT, text, fields, {"role": role}, event)
 
 
 def _identity(made: Made) -> str:
@@ -259,7 +314,9 @@ def _verbatim(document: Document, section: Section) -> Piece:
     own: JsonObject = {"name": section.name} if section.name else {}
     if section.name == _MESSAGE and section.ident:
         own["role"] = section.ident.strip().lower()
-    made = Made(kind, text, {}, own) if text.strip() else None
+    topic = older_spellings.topic_in(section)
+    fields: JsonObject = {"tags": [f"topic:{topic}"]} if topic else {}
+    made = Made(kind, text, fields, own) if text.strip() else None
     return _piece(section, section.items, made, section.ident or print_of(document.text, section.items))
 
 

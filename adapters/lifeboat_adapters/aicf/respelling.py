@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from lifeboat_adapters.aicf import mapping, memories, pieces
+from lifeboat_adapters.aicf import mapping, memories, older_spellings, pieces
 from lifeboat_adapters.aicf.memories import RATIONALE
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.pieces import Piece
@@ -180,7 +180,7 @@ def _key(document: Document, piece: Piece, text: str) -> str | None:
 
 def _block(document: Document, piece: Piece, text: str) -> str | None:
     """A block with fields: the one that is its text, or a field `content` that is put in."""
-    pairs = {item.key: item for item in piece.items if item.kind is Kind.PAIR}
+    pairs = older_spellings.fields_of(piece.items)
     made = piece.made
     assert made is not None
     if made.kind == mapping.DECISION and "rationale" in pairs:
@@ -201,7 +201,7 @@ def _block(document: Document, piece: Piece, text: str) -> str | None:
 
 
 _TEXTS = {
-    mapping.INSIGHT: ("text", "content"),
+    mapping.INSIGHT: ("text", "content", "insight"),
     mapping.DECISION: ("description", "decision", "content"),
     mapping.WORK: ("description", "content"),
     mapping.MEMORY: ("content", "text"),

@@ -14,6 +14,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import readable_json
 from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
+from lifeboat_daemon.errors import ReaderGone
 from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
 from lifeboat_daemon.safe_text import block_text, json_text, line_text
 
@@ -28,7 +29,7 @@ class _Console(Console):
     """Rich ends the process with 1 when the reader (head, less) has gone; that is no failure here."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise ReaderGone
 
 
 class Output:
