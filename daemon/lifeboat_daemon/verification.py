@@ -376,10 +376,13 @@ def _compare_live(files: FileOperations, workspace: Path, items: Any) -> tuple[i
 
 
 def _untouched(files: FileOperations, path: Path, item: Wanted) -> bytes | None:
-    """The bytes of a live file that has the captured size and time, else None."""
+    """Return the bytes of a live file that has the captured size and time, else None. Also None for a database in use:
+    its own file holds pages of an open transaction, or lacks those in its log."""
     try:
         status = files.lstat(path)
         if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+            return None
+        if sqlite_files.is_database(files, path) and sqlite_files.has_log(files, path):
             return None
         return read_all(files, path)
     except OSError:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon import verification
 from lifeboat_daemon.capture import read, sqlite_files
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon.database_writers import SPILLING, TABLE, many, rows_in, writer_of
@@ -99,6 +100,7 @@ def test_a_transaction_that_was_written_in_part_is_not_captured(
         before = beside(database)
         report = ada.capture()
         assert (report.changed, report.unstable, report.unread) == (True, {}, {})
+        assert verification.drill(ada.context, ada.agent).mismatches == []
         assert beside(database) == before
     assert rows_in(restored(ada, tmp_path)) == 2000
 

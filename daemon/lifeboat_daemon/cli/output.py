@@ -29,11 +29,16 @@ def plain(text: object) -> str:
     return str(text).translate(_CONTROL)
 
 
+class ReaderGone(Exception):
+    """The reader of the output (head, less) has gone. No OSError: commands print inside of blocks that report those as
+    refusals of the system."""
+
+
 class _Console(Console):
-    """Rich ends the process with 1 when the reader (head, less) has gone; that is no failure here."""
+    """Rich ends the process with 1 when the reader has gone; that is no failure here."""
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
+        raise ReaderGone
 
 
 class Output:
@@ -52,14 +57,13 @@ class Output:
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:
-            sys.stdout.write(readable_json.encode_pretty(value).decode() + "\n")
+            _write(readable_json.encode_pretty(value))
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
         """One of several documents, each on a line of its own, at once: what is told while it happens."""
-        sys.stdout.write(readable_json.encode(value).decode() + "\n")
-        sys.stdout.flush()
+        _write(readable_json.encode(value), at_once=True)
 
     def line(self, text: object = "", *, style: str = "") -> None:
         """A sentence; on a terminal it is broken between words."""
@@ -108,12 +112,22 @@ class Output:
                 "fix": error.fix,
                 "retryable": error.retryable,
             }
-            sys.stdout.write(readable_json.encode_pretty({"error": document}).decode() + "\n")
+            _write(readable_json.encode_pretty({"error": document}))
             return
         _say(self.notes, f"{error.title}.", "bold red")
         _say(self.notes, plain(error.message))
         if error.fix:
             self.notes.print(Text(f"What helps: {plain(error.fix)}"))
+
+
+def _write(document: bytes, *, at_once: bool = False) -> None:
+    """Raises ReaderGone."""
+    try:
+        sys.stdout.write(document.decode() + "\n")
+        if at_once:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def _width(console: Console) -> int | None:

@@ -11,7 +11,7 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.lazy import LazyGroup
-from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.output import Output, ReaderGone
 from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
 from lifeboat_keys.hardening import no_core_dumps
 
@@ -116,8 +116,8 @@ def _ended(output: Output, arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         output.note("Stopped. Nothing is half done.")
         return INTERRUPTED
-    except BrokenPipeError:
-        _silence()  # The reader (head, less) has gone.
+    except (ReaderGone, BrokenPipeError):
+        _silence()
         return 0
     except Exception as error:
         return _say(output, error)
@@ -137,7 +137,7 @@ def _say(output: Output, error: Exception) -> int:
         known = UnexpectedError(f"{type(error).__name__}: {error} (LIFEBOAT_DEBUG=1 shows where)")
     try:
         output.error(known)
-    except OSError:
+    except (ReaderGone, OSError):
         _silence()
         Output(as_json=False).error(known)
     return known.exit_status
