@@ -76,9 +76,11 @@ def test_without_a_command_the_status_is_shown(capsys: pytest.CaptureFixture[str
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     openclaw_workspaces.make_workspace(tmp_path / "workspace")
     cli_client.run("agents", "add", tmp_path / "workspace")
-    command = f"{LIFEBOAT} agents show {tmp_path / 'workspace'} | true"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, timeout=patience())
-    assert done.returncode == 0 and done.stderr == ""
+    for words in (f"agents show {tmp_path / 'workspace'}", f"restore {tmp_path / 'workspace'} --to {tmp_path / 'new'}"):
+        command = ["bash", "-o", "pipefail", "-c", f"{LIFEBOAT} {words} | true"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=patience())
+        assert done.returncode == 0 and done.stderr == ""
+    assert (tmp_path / "new").is_dir()
 
 
 def test_escape_sequences_of_an_agent_do_not_reach_the_terminal() -> None:

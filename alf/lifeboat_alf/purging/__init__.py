@@ -26,7 +26,7 @@ every version of a history read afterwards.
 from __future__ import annotations
 
 from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
-from lifeboat_alf.purging.losses import beside_matches
+from lifeboat_alf.purging.losses import beside_matches, blacked
 from lifeboat_alf.purging.masking import masked
 from lifeboat_alf.purging.patterns import compiled
 from lifeboat_alf.purging.planning import Pieces, by_text, plan_cuts
@@ -42,6 +42,7 @@ __all__ = [
     "Span",
     "Wanted",
     "beside_matches",
+    "blacked",
     "by_text",
     "compiled",
     "items_of",

@@ -24,7 +24,7 @@ def beside_matches(items: Items, plan: CutPlan, wanted: Wanted) -> dict[str, lis
         if item.leaf.digest not in plan.leaves:
             continue
         for text in _lost(item, plan.leaves[item.leaf.digest]):
-            shown = _blacked(text, narrow)
+            shown = blacked(text, narrow)
             if shown.replace(BLACK, "").strip():
                 found.setdefault(item.path or str(item.record_id), {})[shown] = None
     return {where: list(texts) for where, texts in sorted(found.items())}
@@ -45,7 +45,8 @@ def _lost(item: Item, replacement: Replacement | None) -> Iterator[str]:
             yield body[edit.offset : edit.offset + edit.length].decode("utf-8", "replace").strip()
 
 
-def _blacked(text: str, wanted: Wanted) -> str:
+def blacked(text: str, wanted: Wanted) -> str:
+    """Return a text with every match blacked out."""
     data, shown, position = text.encode("utf-8", "surrogatepass"), "", 0
     spans: list[Span] = wanted.spans("", data) if wanted else []
     for start, end in spans:

@@ -26,7 +26,7 @@ _BETWEEN_FIGURES = 0.2
 
 
 class _Console(Console):
-    """Rich ends the process with 1 when the reader (head, less) has gone; that is no failure here."""
+    """Rich ends the process with 1 when the reader has gone; that is no failure here."""
 
     def on_broken_pipe(self) -> None:
         raise ReaderGone
@@ -48,14 +48,13 @@ class Output:
     def document(self, value: JsonObject, text: Callable[[], None]) -> None:
         """The result: `value` as JSON, or whatever `text` prints."""
         if self.as_json:
-            sys.stdout.write(json_text(readable_json.encode_pretty(value).decode()) + "\n")
+            _write(readable_json.encode_pretty(value))
         else:
             text()
 
     def json_line(self, value: JsonObject) -> None:
         """One of several documents, each on a line of its own, at once: what is told while it happens."""
-        sys.stdout.write(json_text(readable_json.encode(value).decode()) + "\n")
-        sys.stdout.flush()
+        _write(readable_json.encode(value), at_once=True)
 
     def line(self, text: object = "", *, style: str = "") -> None:
         """Print a sentence; on a terminal it is broken between words. A line break in it is written as an escape."""
@@ -109,12 +108,22 @@ class Output:
                 "fix": error.fix,
                 "retryable": error.retryable,
             }
-            sys.stdout.write(json_text(readable_json.encode_pretty({"error": document}).decode()) + "\n")
+            _write(readable_json.encode_pretty({"error": document}))
             return
         _say(self.notes, f"{line_text(error.title)}.", "bold red")
         _say(self.notes, line_text(error.message))
         if error.fix:
             self.notes.print(Text(f"What helps: {line_text(error.fix)}"))
+
+
+def _write(document: bytes, *, at_once: bool = False) -> None:
+    """Raises ReaderGone."""
+    try:
+        sys.stdout.write(json_text(document.decode()) + "\n")
+        if at_once:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise ReaderGone from None
 
 
 def _width(console: Console) -> int | None:

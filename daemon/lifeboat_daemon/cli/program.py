@@ -126,7 +126,7 @@ def _ended(output: Output, arguments: list[str]) -> int:
         output.note("Stopped. Nothing is half done.")
         return INTERRUPTED
     except BrokenPipeError:
-        _silence()  # The reader (head, less) has gone.
+        _silence()
         return 0
     except Exception as error:
         return _say(output, error)

@@ -120,7 +120,7 @@ def _hit(hit: JsonObject) -> str:
 
 def _beside(sight: JsonObject) -> str:
     line = f":{sight['line']}" if sight["line"] else ""
-    return f"{sight['place']} {path_text(sight['where'])}{line}  {sight['match']}"
+    return f"{sight['place']} {sight['where']}{line}  {sight['match']}"
 
 
 def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
@@ -134,7 +134,7 @@ def _remarks(agent: Agent, document: JsonObject) -> Iterator[str]:
     for name, count in document["elsewhere"].items():
         yield f"{name} holds it too, in {count_text(count, 'place')}: lifeboat purge {argument(name)}"
     for each in document["unreachable"]:
-        yield f"not reached: {path_text(each['name'])}: {each['why']} ({each['what']})"
+        yield f"not reached: {each['name']}: {each['why']} ({each['what']})"
 
 
 def _planned_at(remote: JsonObject) -> str:

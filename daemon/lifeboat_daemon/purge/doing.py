@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lifeboat_alf import ids, principals
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.purging import Wanted, blacked
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
@@ -95,7 +96,7 @@ def purge(context: Context, agent: Agent, request: Request, found: Found, owners
             found = _fresh(context, agent, request, found, opened)
             redaction = signatures.sign(_redaction(context, agent, request, found, opened), context.keys().device)
             _take_names_away(request, opened)
-        unreachable = tuple(_unreachable(found))
+        unreachable = tuple(_unreachable(found, request.wanted))
         applied = applying.apply(
             context,
             agent,
@@ -149,14 +150,18 @@ def _asker(agent: Agent, vault: Vault | None) -> str:
     return principals.primary(vault.state())
 
 
-def _unreachable(found: Found) -> list[Unreachable]:
-    """What nobody could look through."""
+def _unreachable(found: Found, wanted: Wanted) -> list[Unreachable]:
+    """What nobody could look through. It stands in the receipt, so the text is blacked out in names, too."""
     offline = [
         Unreachable(each.config.name, each.problem, "states that only it has") for each in found.remotes if each.problem
     ]
-    unread = [Unreachable(name, why, "a file that was not looked through") for name, why in found.looked.unread.items()]
+    unread = [
+        Unreachable(blacked(name, wanted), why, "a file that was not looked through")
+        for name, why in found.looked.unread.items()
+    ]
     opaque = [
-        Unreachable(name, form, "content that was not looked into") for name, form in sorted(found.opaque.items())
+        Unreachable(blacked(name, wanted), form, "content that was not looked into")
+        for name, form in sorted(found.opaque.items())
     ]
     return [*offline, *unread, *opaque]
 

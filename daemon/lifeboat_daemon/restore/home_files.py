@@ -337,7 +337,8 @@ def _belongs_to_home(item: Wanted, name: str, root: Root, adapter: Adapter) -> b
     where the workspaces and credentials of other agents lie."""
     is_folder = item.kind == FOLDER
     if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
-        if not (is_folder and any(may_hold(glob, name) for glob in root.only)):
+        may_be_above = is_folder and any(may_hold(glob, name) for glob in root.only)
+        if not may_be_above:
             return False
     return adapter.place(root.prefix + archive_name(name)[0], is_folder=is_folder) is not Placement.EXCLUDED
 

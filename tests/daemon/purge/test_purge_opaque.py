@@ -39,6 +39,17 @@ def test_the_plan_and_the_receipt_name_files_in_other_forms(ada: Machine) -> Non
     assert {each["name"] for each in unreachable} == {"notes/a.md.gz", "notes/mail.txt"}
 
 
+def test_the_receipt_does_not_repeat_the_text_that_a_name_holds(ada: Machine) -> None:
+    ada.write(f"notes/{PIN}.gz", gzip.compress(b"calm"))
+    ada.capture()
+    planned = run("purge", "ada", "--text", PIN, "--dry-run")
+    assert [name.rpartition("/")[2] for name in planned["names"]] == [f"{PIN}.gz"]
+    done = run("purge", "ada", "--text", PIN, "--yes")
+    shown = run("receipts", "show", done["receipt"])
+    assert PIN not in str(shown)
+    assert any(each["name"].startswith("notes/") and "█" in each["name"] for each in shown["receipt"]["unreachable"])
+
+
 def test_people_are_told_what_is_never_looked_into(ada: Machine, capsys: pytest.CaptureFixture[str]) -> None:
     assert program.run(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
     said = "".join(capsys.readouterr())
