@@ -17,7 +17,7 @@ _MOST_BYTES, _MOST_LINES = 2048, 12
 
 
 def show(output: Output, plan: Plan) -> None:
-    """Print the view; nothing with --json, where `--dry-run` tells the same in `executable`."""
+    """Print the view; nothing with --json, where `--dry-run` names the same files in `warnings`."""
     from lifeboat_daemon.restore import plan_lines
 
     if output.as_json:
