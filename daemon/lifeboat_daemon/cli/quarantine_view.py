@@ -1,4 +1,4 @@
-"""What an archive that nobody signed would write, while nothing of it is written: each file that some tool would run or
+"""What a state that nobody signed would write, while nothing of it is written: each file that some tool would run or
 obey, with its first lines."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def show(output: Output, plan: Plan) -> None:
 
     if output.as_json:
         return
-    output.line("In quarantine: nothing of this archive is written yet.", style="bold")
+    output.line("In quarantine: nothing of this state is written yet.", style="bold")
     for line in plan_lines(plan):
         output.line(line)
     if not plan.hazards:
