@@ -27,7 +27,16 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
 def name_text(name: object) -> str:
     """Return a name on one line, escaped, and isolated where it is written from right to left."""
-    text = _UNSAFE.sub(_escape, str(name))
+    return _isolated(_UNSAFE.sub(_escape, str(name)))
+
+
+def cell_text(text: object) -> str:
+    """Return what stands in a column, on one line: it turns no other column around."""
+    made = line_text(text)
+    return made if ISOLATE in made else _isolated(made)
+
+
+def _isolated(text: str) -> str:
     if text.isascii() or not any(unicodedata.bidirectional(letter) in _RIGHT_TO_LEFT for letter in text):
         return text
     return f"{ISOLATE}{text}{END_OF_ISOLATE}"

@@ -18,6 +18,7 @@ from lifeboat_daemon.safe_text import (
     ISOLATE,
     UNSAFE,
     block_text,
+    cell_text,
     json_text,
     line_text,
     name_text,
@@ -58,6 +59,7 @@ def test_every_unsafe_character_is_escaped_in_names_and_texts_and_replaced_in_th
 def test_a_name_written_from_right_to_left_turns_nothing_after_it() -> None:
     assert name_text("\u05d0.md") == f"{ISOLATE}\u05d0.md{END_OF_ISOLATE}"
     assert name_text("plain.md") == "plain.md"
+    assert cell_text("\u05d0.md") == cell_text(name_text("\u05d0.md")) == f"{ISOLATE}\u05d0.md{END_OF_ISOLATE}"
 
 
 @pytest.mark.parametrize("text", [f"a{ISOLATE}b", f"a{END_OF_ISOLATE}b", f"{ISOLATE}a\u202eb{END_OF_ISOLATE}"])

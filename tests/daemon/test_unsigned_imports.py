@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from lifeboat_adapters import litter, registry
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from lifeboat_daemon.cli.program import run
+from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import never_written
 from lifeboat_daemon.restore.contents import Contents, Wanted
 from lifeboat_daemon.restore.hazards import find_hazards
@@ -90,11 +93,25 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     target = tmp_path / "ada"
     assert run(["alf", "import", str(hostile), "--to", str(target)]) == 3
     said = capsys.readouterr()
-    assert "In quarantine: nothing of this archive is written yet." in said.out
+    assert "In quarantine: nothing of this state is written yet." in said.out
     assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
     assert "could run here" in said.err
     assert f"What helps: lifeboat alf import {hostile} --to {target} --accept-unsigned" in said.err
     assert not target.exists()
+
+
+def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
+    name = json.loads(capsys.readouterr().out)["name"]
+    (vault,) = (Context.open().home.vaults_folder).glob("*/vault.db")
+    with closing(sqlite3.connect(vault)) as connection, connection:
+        connection.execute("update sequence set signature = null")
+    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 3
+    said = capsys.readouterr().out
+    assert "In quarantine" in said and ".envrc: direnv runs it" in said
+    assert not (tmp_path / "again").exists()
 
 
 def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
 from lifeboat_daemon.errors import ReaderGone
 from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
-from lifeboat_daemon.safe_text import block_text, json_text, line_text
+from lifeboat_daemon.safe_text import block_text, cell_text, json_text, line_text
 
 JsonObject = dict[str, Any]
 listener: Callable[[Figures], None] | None = None
@@ -71,7 +71,7 @@ class Output:
 
     def table(self, columns: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
         """Columns without borders, as wide as the terminal; one line a row where there is no terminal."""
-        cells = [[line_text(cell) for cell in row] for row in rows]
+        cells = [[cell_text(cell) for cell in row] for row in rows]
         header, *lines = table_lines(columns, cells, _width(self.console))
         self.console.print(Text(header, style="bold"))
         for line in lines:

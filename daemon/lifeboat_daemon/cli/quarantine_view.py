@@ -1,4 +1,4 @@
-"""What an archive that nobody signed would write, while nothing of it is written: each file that some tool would run or
+"""What a state that nobody signed would write, while nothing of it is written: each file that some tool would run or
 obey, with its first lines."""
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ _MOST_BYTES, _MOST_LINES = 2048, 12
 
 
 def show(output: Output, plan: Plan) -> None:
-    """Print the view; nothing with --json, where `--dry-run` tells the same in `executable`."""
+    """Print the view; nothing with --json, where `--dry-run` names the same files in `warnings`."""
     from lifeboat_daemon.restore import plan_lines
 
     if output.as_json:
         return
-    output.line("In quarantine: nothing of this archive is written yet.", style="bold")
+    output.line("In quarantine: nothing of this state is written yet.", style="bold")
     for line in plan_lines(plan):
         output.line(line)
     if not plan.hazards:

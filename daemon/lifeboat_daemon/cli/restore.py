@@ -11,7 +11,7 @@ import click
 
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli import passphrases, receipts, restore_from
+from lifeboat_daemon.cli import passphrases, quarantine_view, receipts, restore_from
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
 from lifeboat_daemon.cli.output import Output
@@ -91,6 +91,7 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
     something was left out, or is left without its credentials."""
     from lifeboat_daemon.restore import receipt
+    from lifeboat_keys.signing import Verdict
 
     options = plan.options
     if options.dry_run:
@@ -101,6 +102,8 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
         _print_plan(session, plan)
         click.confirm("Write this?", abort=True, err=True)
         plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
+    if plan.verdict is not Verdict.SIGNED and not options.accept_unsigned:
+        quarantine_view.show(session.output, plan)
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))
