@@ -72,6 +72,9 @@ check: $(VENV)/dev.stamp ## lint, format, types, imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+audit: $(VENV)/dev.stamp ## compare the lock files with a vulnerability database on this machine (AUDIT_DB=all.zip of PyPI from osv.dev)
+	$(BIN)/python packaging/tools/audit.py $(if $(AUDIT_DB),--database $(AUDIT_DB))
+
 bench: $(VENV)/dev.stamp ## side by side with git, restic, syncthing, tar and a bare walk (BENCH="--quick --strict")
 	$(BIN)/python -m benchmarks.run $(BENCH)
 
@@ -135,4 +138,4 @@ clean: ## remove the environment and every cache
 	rm -rf $(VENV) .pycache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean
+.PHONY: help audit demo test test-tui test-interchange test-fast test-affected test-durations everything check bench test-real test-scale test-soak package test-package formula fuzz docs recording pictures lock system-packages clean

@@ -43,7 +43,7 @@ def pushes(folder: Path, scale: Scale) -> Iterator[Row]:
 def _rows(work: str, mine: Sequence[dict[str, Any]], floor: Sequence[dict[str, Any]]) -> Iterator[Row]:
     rates, lows = pushing.rate(mine), pushing.rate(floor)
     budget = Budget(">= 300 /s", 300 / rates, 1)
-    row = partial(Row, rival=f"granian, Starlette, SQLite with one commit, {WORKERS} processes")
+    row = partial(Row, rival=f"uvicorn, Starlette, SQLite with one commit, {WORKERS} processes")
     yield row(
         f"{work}, {pushing.CONNECTIONS} connections",
         f"{rates:.0f} /s",

@@ -1,4 +1,4 @@
-"""The least that a server in Python can do with a push: the same granian with the same TLS, Starlette, one body read
+"""The least that a server in Python can do with a push: the same uvicorn with the same TLS, Starlette, one body read
 into memory, one SQLite transaction with synchronous=FULL that keeps it, one short answer. No token, no check, no
 encryption, no audit.
 
@@ -8,20 +8,20 @@ encryption, no audit.
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import signal
+import socket
 import sqlite3
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
-from granian import Granian
-from granian.constants import Interfaces
-from granian.log import LogLevels
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from uvicorn import Config, Server
 
 _THREADS = 4
 
@@ -58,23 +58,35 @@ def application(folder: Path) -> Starlette:
 
 def main() -> None:
     folder, host, port, workers, certificate, key = sys.argv[1:]
-    server = Granian(
-        "floor",
-        address=host,
-        port=int(port),
-        interface=Interfaces.ASGI,
-        workers=int(workers),
-        websockets=False,
-        backlog=1024,
-        log_level=LogLevels.error,
-        ssl_cert=Path(certificate),
-        ssl_key=Path(key),
+    with socket.create_server((host, int(port)), backlog=1024) as listener:
+        processes = [
+            multiprocessing.Process(target=_serve, args=(Path(folder), listener, certificate, key))
+            for _ in range(int(workers))
+        ]
+        for each in processes:
+            each.start()
+        signal.signal(signal.SIGTERM, lambda *_: _end(processes))
+        for each in processes:
+            each.join()
+
+
+def _end(processes: list[multiprocessing.Process]) -> None:
+    for each in processes:
+        each.terminate()
+
+
+def _serve(folder: Path, listener: socket.socket, certificate: str, key: str) -> None:
+    config = Config(
+        application(folder),
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        log_level="error",
+        access_log=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
     )
-    server.serve(target_loader=partial(_load, Path(folder)), wrap_loader=False)
-
-
-def _load(folder: Path) -> Starlette:
-    return application(folder)
+    Server(config).run([listener])
 
 
 if __name__ == "__main__":

@@ -481,7 +481,7 @@ class ServerMissing(EndpointError):
 
     code = "server_missing"
     title = "The server is not installed"
-    fix = "pipx inject agent-lifeboat granian prometheus-client starlette"
+    fix = "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
 
 
 class CannotServe(EndpointError):

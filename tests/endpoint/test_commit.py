@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +11,7 @@ from lifeboat_alf import merkle
 from lifeboat_alf.state import BodyAbsent, Sequence
 from lifeboat_alf.testing import full_state
 from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
+from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
 from support.endpoint.vaults import QUARTER, START, commit, content_of, create, edit, put
 
@@ -90,6 +93,35 @@ def test_moved_content_keeps_its_leaf_and_is_kept_once(vault: Vault) -> None:
     before, after = vault.state(0).entry(NOTE), vault.state(1).entry("raw/moved")
     assert before is not None and after is not None and before.leaf == after.leaf
     assert moved is not None and moved.bytes == 0
+
+
+def test_many_files_with_the_same_content_cost_no_more_than_others(
+    vault: Vault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hostile client gives each empty file a salt of its own, so that none of them is the twin of another."""
+
+    def puts(folder: str) -> Draft:
+        return Draft({f"{folder}/{number}": EntryPut({}, b"", merkle.new_leaf(b"")) for number in range(300)})
+
+    commit(vault, puts("raw/first"))
+    read, rows = [0], SqliteStore.rows
+
+    def counted(*arguments: Any) -> Iterator[Any]:
+        for row in rows(*arguments):
+            read[0] += 1
+            yield row
+
+    monkeypatch.setattr(SqliteStore, "rows", counted)
+    commit(vault, puts("raw/second"))
+    assert read[0] < 10 * 300
+    assert merkle.state_digest(vault.state()) == vault.state().sequence.digest
+
+
+def test_a_changed_file_that_comes_back_is_kept_once(vault: Vault) -> None:
+    for body in (b"one", b"two", b"one"):
+        put(vault, NOTE, body)
+    leaves = {vault.state(number).entry(NOTE).leaf for number in (0, 2)}  # type: ignore[union-attr]
+    assert len(leaves) == 1
 
 
 def test_a_staged_file_and_a_callable_are_bodies_too(vault: Vault, tmp_path: Path) -> None:

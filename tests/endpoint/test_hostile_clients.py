@@ -24,9 +24,9 @@ from lifeboat_endpoint.server.lanes import Lanes
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.sending import SlowReader, close, send_answer
 from lifeboat_endpoint.server.settings import Pace
-from lifeboat_endpoint.service import bundles, fitting
+from lifeboat_endpoint.service import bundles, fitting, limits
 from lifeboat_endpoint.service.uploads import Part
-from lifeboat_endpoint.vault import FIRST_EPOCH
+from lifeboat_endpoint.vault import FIRST_EPOCH, EntryPut
 from support.endpoint.served_apps import ServedApp, client, push_delta, served
 from support.endpoint.spaces import space_in
 
@@ -255,6 +255,23 @@ def test_a_body_that_comes_while_others_come_slowly_has_a_thread_of_its_own() ->
 
 
 # The disk -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_bundle_has_no_more_entries_than_bytes_allow(
+    served: ServedApp, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty bytes of a packed delta are an empty file, which costs as much as one of a kilobyte."""
+    monkeypatch.setattr(limits, "FREE_ENTRIES", 200)
+    machine = served.pushed(client)
+    base = machine.here.number
+    machine.commit({f"raw/openclaw/{number}": EntryPut({}, b"") for number in range(1000)})
+    answer = push_delta(client, machine, base)
+    assert (answer.status_code, answer.json()["code"]) == (413, "remote_too_large")
+    assert client.get(f"/agents/{machine.agent_id}").json()["head"]["sequence"] == base
+    found = b"".join(hashlib.sha256(bytes([number % 256, number >> 8])).digest() for number in range(10_000))
+    bodies = {f"raw/openclaw/{number}": EntryPut({}, found[number * 300 :][:300]) for number in range(1000)}
+    machine.commit(bodies)
+    assert push_delta(client, machine, base).status_code == 201
 
 
 def test_agents_without_end_are_not_taken(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_what_was_installed_works_for_an_ordinary_user(root: Root, current: Buil
     root.install(current.debian)
     installed = _times(root.folder / "usr/lib/agent-lifeboat")
     number = version(current.tree)
-    assert root.user("lifeboat --version").stdout.split()[-1] == number
+    assert root.user("lifeboat --version").stdout.splitlines()[0].split()[-1] == number
     assert "byte" in root.user("lifeboat demo").stdout
     _protect(root)
     root.user("lifeboat daemon start")
@@ -109,7 +109,7 @@ def test_an_upgrade_keeps_everything_and_a_running_daemon_becomes_the_new_releas
     key = _json(root, "status")["key"]
     root.install(current.debian)
     number = version(current.tree)
-    assert root.user("lifeboat --version").stdout.split()[-1] == number
+    assert root.user("lifeboat --version").stdout.splitlines()[0].split()[-1] == number
     _changed_and_captured(root, "- Under the new release.")
     until(lambda: _daemon(root)["version"] == number, "the daemon of the new release", seconds=180)
     assert _daemon(root)["running"]

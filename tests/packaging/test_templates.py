@@ -122,7 +122,7 @@ def test_the_recipe_of_a_container_keeps_the_rules(recipe: Path) -> None:
 def test_the_server_in_a_container_is_locked_as_everything_is() -> None:
     tested = {each.name: each for each in locked.read(ROOT / "requirements-dev.lock")}
     installed = {each.name: each for each in locked.read(_CONTAINER.with_name("endpoint.lock"))}
-    extra = {"granian", "prometheus-client", "starlette"}
+    extra = {"httptools", "prometheus-client", "starlette", "uvicorn", "uvloop"}
     assert installed.keys() >= {each.name for each in locked.read()} | extra
     assert {name: (each.version, each.hashes) for name, each in installed.items()} == {
         name: (tested[name].version, tested[name].hashes) for name in installed

@@ -256,6 +256,11 @@ class SnapshotReader:
             for item in self.head["partitions"]
         ]
 
+    @property
+    def entry_count(self) -> int:
+        """How many entries there are, without a look at any of them."""
+        return len(self._paths)
+
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         return (self._entry(path) for path in self._paths if path.startswith(prefix))
 

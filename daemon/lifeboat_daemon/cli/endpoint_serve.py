@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 FIRST_TENANT, FIRST_TOKEN = "home", "first"
 _LISTEN = "0.0.0.0:8443"
 _LISTEN_PLAIN = "127.0.0.1:8080"
-_EXTRA = ("granian", "starlette", "prometheus_client")
+_EXTRA = ("httptools", "prometheus_client", "starlette", "uvicorn", "uvloop")
+_FED_EVERY = 5.0
+"""Seconds between two signs of life for the service manager."""
+DEFAULT_TOTAL, DEFAULT_PER_ADDRESS = 1000, 100
 FILE = click.Path(path_type=Path)
 
 
@@ -66,6 +70,29 @@ class _New:
     metavar="SECONDS",
     help="How long requests that were begun may then take.",
 )
+@click.option(
+    "--max-connections",
+    type=click.IntRange(16, 60_000),
+    default=DEFAULT_TOTAL,
+    show_default=True,
+    metavar="N",
+    help="Open connections at most, in all processes.",
+)
+@click.option(
+    "--max-connections-per-address",
+    type=click.IntRange(1, 60_000),
+    default=DEFAULT_PER_ADDRESS,
+    show_default=True,
+    metavar="N",
+    help="Open connections of one client address at most, in each process.",
+)
+@click.option(
+    "--proxy",
+    "proxies",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address or network of a load balancer, without a limit per address. Repeatable.",
+)
 @click.option("--join", metavar="TENANT", help="Make a new token of the tenant, and show its join line.")
 @endpoint_command
 def serve(
@@ -79,6 +106,9 @@ def serve(
     workers: int,
     drain: float,
     finish: int,
+    max_connections: int,
+    max_connections_per_address: int,
+    proxies: tuple[str, ...],
     join: str | None,
 ) -> None:
     """Serve the endpoint in DIR until Ctrl-C. Where DIR holds nothing, the endpoint is made, with a tenant `home`, and
@@ -100,10 +130,26 @@ def serve(
         tuple(names),
         drain=drain,
         finish=finish,
+        bounds=server.ConnectionBounds(
+            max_connections, max_connections_per_address, server.connections.parse_proxies(proxies)
+        ),
     )
     server.check(wanted)
     new = _token(session, join)
-    server.serve(wanted, lambda served: _say(session, served, new))
+    server.serve(wanted, lambda served: _say(session, served, new), _Watchdog().feed)
+
+
+class _Watchdog:
+    """Tells systemd that the server is well, as often as its watchdog needs it."""
+
+    def __init__(self) -> None:
+        self._fed_at = float("-inf")
+
+    def feed(self) -> None:
+        now = time.monotonic()
+        if now - self._fed_at >= _FED_EVERY:
+            self._fed_at = now
+            notify.alive()
 
 
 def _server_module() -> Any:

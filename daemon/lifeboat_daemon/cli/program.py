@@ -57,8 +57,17 @@ class Program(LazyGroup):
 
 
 @click.group(cls=Program, lazy=COMMANDS, invoke_without_command=True, context_settings={"max_content_width": 110})
-@click.version_option(package_name="agent-lifeboat", prog_name="lifeboat")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output; also after a command.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, wanted: _show_version(context) if wanted else None,
+    help="Versions of the program, of Python, of the platform and of libraries.",
+)
+@click.option(
+    "--json", "as_json", is_flag=True, is_eager=True, help="One JSON document on standard output; also after a command."
+)
 @click.pass_context
 def program(context: click.Context, as_json: bool) -> None:
     """Keeps AI agents alive: every change captured, every moment restorable, byte for byte.
@@ -70,6 +79,18 @@ def program(context: click.Context, as_json: bool) -> None:
         shown = program.get_command(context, "tui")
         assert shown is not None
         context.exit(context.invoke(shown, screen="dashboard", as_json=as_json))
+
+
+def _show_version(context: click.Context) -> None:
+    """Imported when it is asked for: it looks at what is installed."""
+    from lifeboat_alf import codec
+    from lifeboat_daemon.running_versions import running_versions, version_lines
+
+    if context.params.get("as_json"):
+        click.echo(codec.encode_pretty(running_versions()).decode())
+    else:
+        click.echo("\n".join(version_lines()))
+    context.exit()
 
 
 def main(arguments: list[str] | None = None) -> None:

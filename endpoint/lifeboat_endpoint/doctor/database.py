@@ -10,6 +10,7 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.opening import shared_engine
 
 if TYPE_CHECKING:
+    from lifeboat_endpoint.engines.shared import SharedEngine
     from lifeboat_endpoint.store.postgres.set_up import SetUp
 
 TITLE = "PostgreSQL"
@@ -30,6 +31,7 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     yield from _durable(said)
     yield _checksums(said)
     yield _connections(said)
+    yield from _reserved(said, engine)
     yield _age(said)
 
 
@@ -57,6 +59,21 @@ def _connections(said: SetUp) -> Finding:
     if said.connections <= _MANY * said.most_connections:
         return Finding(Level.OK, TITLE, result)
     return Finding(Level.WARNING, TITLE, result, "more max_connections, or fewer `connections` in endpoint.json")
+
+
+def _reserved(said: SetUp, engine: SharedEngine) -> Iterator[Finding]:
+    """Who serves leaves connections for workers and for this examination."""
+    from lifeboat_endpoint.store.postgres.migrating import RESERVED_CONNECTIONS
+
+    api = engine.store.api_role
+    row = engine.control().row("select rolconnlimit from pg_roles where rolname = ?", (api,))
+    limit = -1 if row is None else int(row[0])
+    if not 0 <= limit < said.most_connections:
+        result = f"{api} may take all connections: then neither workers nor this examination get one"
+        fix = (
+            f"""psql -c 'alter role "{api}" connection limit {max(1, said.most_connections - RESERVED_CONNECTIONS)}'"""
+        )
+        yield Finding(Level.WARNING, TITLE, result, fix)
 
 
 def _age(said: SetUp) -> Finding:

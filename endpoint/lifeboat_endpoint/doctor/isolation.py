@@ -17,6 +17,25 @@ _OPEN = f"""select n.nspname || '.' || c.relname from pg_class c join pg_namespa
 _VIEWS = f"""select n.nspname || '.' || c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where {_OURS} and c.relkind in ('v', 'm')"""
 
+_POLICIES = f"""select n.nspname || '.' || c.relname, p.polname,
+        coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') = 'true'
+            and coalesce(pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true'
+            and (p.polroles = '{{0}}' or (select oid from pg_roles where rolname = ?) = any(p.polroles))
+    from pg_policy p join pg_class c on c.oid = p.polrelid join pg_namespace n on n.oid = c.relnamespace
+    where {_OURS} and p.polpermissive"""
+_MEMBER = """select r.rolname from pg_auth_members m join pg_roles r on r.oid = m.roleid
+    join pg_roles a on a.oid = m.member where a.rolname = ?"""
+_FOR_ALL = {
+    ("lifeboat_control.migration", "everybody"),
+    ("lifeboat_control.control", "everybody"),
+    ("lifeboat_control.note", "shared"),
+    ("lifeboat_control.audit", "append"),
+}
+"""Tables and policies that tell no tenant from another: which schema it is, notes of the endpoint, the audit's end."""
+_MADE = frozenset(
+    ["again", "append", "everybody", "follow", "made", "named", "own", "owner", "shared", "stale", "worker"]
+)
+
 
 def check(endpoint: Endpoint) -> Iterator[Finding]:
     engine = shared_engine(endpoint.engine)
@@ -26,7 +45,30 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     wrong = [_strong(role) for (role,) in rows.rows(_STRONG, roles)]
     wrong += [_open(table) for (table,) in rows.rows(_OPEN)]
     wrong += [_view(name) for (name,) in rows.rows(_VIEWS)]
-    yield from wrong or [Finding(Level.OK, TITLE, "row-level security holds for every table and both roles")]
+    wrong += [_member(roles[0], role) for (role,) in rows.rows(_MEMBER, roles[:1])]
+    for table, policy, is_for_all in rows.rows(_POLICIES, roles[:1]):
+        if policy not in _MADE or (is_for_all and (table, policy) not in _FOR_ALL):
+            wrong.append(_policy(table, policy))
+    yield from wrong or [_apart(*roles)]
+
+
+def _apart(api: str, worker: str) -> Finding:
+    """What holds, and for whom it does not."""
+    result = (
+        f"row-level security is forced on every table; {api} sees rows of one tenant at a time, and of what belongs to"
+        f" none it reads the notes and the end of the audit; {worker} sees tokens, keys and audit of all tenants"
+    )
+    return Finding(Level.OK, TITLE, result)
+
+
+def _member(role: str, of: str) -> Finding:
+    fix = f'psql -c \'revoke "{of}" from "{role}"\''
+    return Finding(Level.ERROR, TITLE, f"the role {role} is a member of {of}, and may do what that one may", fix)
+
+
+def _policy(table: str, policy: str) -> Finding:
+    fix = f"psql -c 'drop policy \"{policy}\" on {table}'"
+    return Finding(Level.ERROR, TITLE, f"the policy {policy} of the table {table} does not keep tenants apart", fix)
 
 
 def _strong(role: str) -> Finding:

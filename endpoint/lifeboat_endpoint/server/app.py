@@ -31,6 +31,7 @@ from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
 from lifeboat_endpoint.server.call import Server
+from lifeboat_endpoint.server.connections import connection_of
 from lifeboat_endpoint.server.handling import Handling
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.metrics import Metrics
@@ -165,8 +166,9 @@ class _Outermost:
             )
 
     def _sending(self, scope: Scope, send: Send) -> Send:
-        """Over HTTP/1 a connection ends with its next answer once the server drains, which may begin meanwhile."""
-        return _last(send, self._draining) if str(scope["http_version"]).startswith("1.") else send
+        """A connection ends with its next answer once the server drains, which may begin meanwhile."""
+        connection = connection_of(scope)
+        return send if connection is not None and connection.is_probe else _last(send, self._draining)
 
 
 def _last(send: Send, draining: Callable[[], bool]) -> Send:

@@ -14,6 +14,7 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import RemoteBusy
 from lifeboat_endpoint.server import presigned
+from lifeboat_endpoint.server.connections import OpenConnection
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.tenancy.callers import Caller
@@ -85,6 +86,13 @@ class Call:
     body: Any = None
     noted: dict[str, Any] = field(default_factory=dict)
     subject: str = ""
+    connection: OpenConnection | None = None
+
+    def let_in(self, caller: Caller) -> None:
+        """The request is that of `caller`, whose connection is no longer closed to make room for others."""
+        self.known = caller
+        if self.connection is not None:
+            self.connection.is_proven = True
 
     @property
     def caller(self) -> Caller:

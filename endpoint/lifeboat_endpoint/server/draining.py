@@ -3,13 +3,13 @@ some seconds later it takes nothing new, and finishes what it has begun."""
 
 from __future__ import annotations
 
-import multiprocessing
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 from lifeboat_endpoint.server.logs import LOGGER
+from lifeboat_endpoint.server.processes import start_method
 
 
 class Flag:
@@ -17,9 +17,7 @@ class Flag:
     killed with a lock on it."""
 
     def __init__(self) -> None:
-        method = multiprocessing.get_start_method()
-        context = multiprocessing.get_context(method if method in ("fork", "spawn") else "spawn")
-        self._byte: Any = context.RawValue("b", 0)
+        self._byte: Any = start_method().RawValue("b", 0)
 
     def set(self) -> None:
         self._byte.value = 1

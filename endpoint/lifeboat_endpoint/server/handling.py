@@ -15,22 +15,38 @@ from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.errors import RemoteBusy, RemoteDenied
+from lifeboat_endpoint.errors import RemoteBusy, RemoteDenied, RemoteRefused
 from lifeboat_endpoint.server import bodies, parameters, presigned
 from lifeboat_endpoint.server.api import OPEN, Answer, Octets, Route
 from lifeboat_endpoint.server.bodies import Budget
 from lifeboat_endpoint.server.call import Call, Server
+from lifeboat_endpoint.server.connections import connection_of
 from lifeboat_endpoint.server.lanes import Lane, Lanes
 from lifeboat_endpoint.server.limiting import FAILURES, TOKENS, limits_of
 from lifeboat_endpoint.server.logs import Record
 from lifeboat_endpoint.server.names import is_loopback
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.rates import address_key
+from lifeboat_endpoint.server.routes.making import MACHINE
 from lifeboat_endpoint.server.sending import close, send_answer, size_of
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.token_secrets import id_of
 
 _FORWARDED = ("forwarded", "x-forwarded-for")
+_ONCE = frozenset(
+    {
+        "authorization",
+        "host",
+        "content-length",
+        "content-type",
+        "content-encoding",
+        "transfer-encoding",
+        "if-match",
+        "if-none-match",
+        "expect",
+        MACHINE,
+    }
+)
 _LARGEST_UNREAD = 64 * 1024
 """A body that a route does not want is read up to here and thrown away."""
 
@@ -98,13 +114,14 @@ class Handling:
     # Who asks ---------------------------------------------------------------------------------------------------
 
     def _call(self, route: Route, scope: Scope) -> Call:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _headers(scope)
         path = parameters.path_parameters(scope["path_params"])
         pairs = QueryParams(scope["query_string"]).multi_items()
         found = None if route.query is None else parameters.query(pairs, route.query)
         address = scope["client"][0] if scope.get("client") else ""
         forwarded = any(name in headers for name in _FORWARDED)
-        return Call(self.server, route, path, found, headers, address, forwarded)
+        connection = connection_of(scope)
+        return Call(self.server, route, path, found, headers, address, forwarded, connection=connection)
 
     def _lane(self, call: Call) -> Lane:
         """The lane of the agent, or else of whoever asks: known before anything is read."""
@@ -127,7 +144,7 @@ class Handling:
             self._denied(call, error)
             raise
         self._check_rate(caller)
-        call.known = caller
+        call.let_in(caller)
         record.tenant = caller.tenant_id
 
     def _check_rate(self, caller: Caller) -> None:
@@ -186,6 +203,17 @@ def _pulled(source: AsyncIterator[bytes], loop: asyncio.AbstractEventLoop, recor
     while (part := asyncio.run_coroutine_threadsafe(following(), loop).result()) is not None:
         record.received += len(part)
         yield part
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """By name. Raises Refusal (400) for two of what there may be one of: a proxy may have looked at the other one."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1").lower()
+        if name in found and name in _ONCE:
+            raise Refusal(400, RemoteRefused(f"the header {name} may be given once"))
+        found[name] = raw_value.decode("latin-1")
+    return found
 
 
 def _bearer(call: Call) -> str:

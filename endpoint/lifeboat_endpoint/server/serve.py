@@ -1,9 +1,9 @@
-"""Serving an endpoint on a port: granian's processes around the application, TLS 1.3, and their end.
+"""Serving an endpoint on a port: processes around the application, TLS 1.3, and their end.
 
-The first process binds, watches the certificate and answers nothing itself; `workers` processes answer. On SIGTERM or
-SIGINT they say for `drain` seconds that they are not ready, then take nothing new, finish what they have begun
-(`finish` seconds at most) and end; a second signal ends the first wait. On SIGHUP, and when the certificate is renewed,
-new ones take their place first.
+The first process binds, watches the certificate and the processes, and answers nothing itself; `workers` processes
+answer. On SIGTERM or SIGINT they say for `drain` seconds that they are not ready, then take nothing new, finish what
+they have begun (`finish` seconds at most) and end; a second signal ends the first wait. On SIGHUP, and when the
+certificate is renewed, new ones take their place first.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-from granian import Granian
-from granian.constants import HTTPModes, Interfaces
-from granian.log import LogLevels
+from typing import Any, Protocol
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.errors import CannotServe, PortTaken
-from lifeboat_endpoint.server import limiting, logs, metrics, names, tls
+from lifeboat_endpoint.server import connections, limiting, logs, metrics, names, tls
+from lifeboat_endpoint.server.answering import Answering, answer_until_told
 from lifeboat_endpoint.server.app import make_app
+from lifeboat_endpoint.server.connections import ConnectionBounds
+from lifeboat_endpoint.server.descriptor_limit import descriptors_for_connections, raise_descriptor_limit
 from lifeboat_endpoint.server.draining import Draining, Flag
+from lifeboat_endpoint.server.processes import Supervisor, start_method
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
 from lifeboat_endpoint.server.tls import Authority, Certificate
 from lifeboat_keys.hardening import no_core_dumps
@@ -40,6 +39,7 @@ from lifeboat_keys.hardening import no_core_dumps
 RUN_FOLDER = "run"
 _LOOKS = 3600.0
 """Seconds between two looks at the certificate."""
+_BACKLOG = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,7 @@ class Wanted:
     drain: float = 0.0
     finish: int = 10
     pace: Pace = field(default_factory=Pace)
+    bounds: ConnectionBounds = field(default_factory=ConnectionBounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,67 +73,105 @@ class Served:
     port: int
 
 
-def serve(wanted: Wanted, started: Callable[[Served], None]) -> None:
-    """Serve until a signal says stop. `started` is called once it answers, in a thread of its own.
+def serve(wanted: Wanted, started: Callable[[Served], None], is_well: Callable[[], None] = lambda: None) -> None:
+    """Serve until a signal says stop. `started` is called once all processes answer, in a thread of its own; `is_well`
+    about twice a second while all of them do.
 
     Raises CannotServe, PortTaken before anything is served; SystemExit(1) when a process of it died.
     """
     logs.to_standard_error()
     check(wanted)
-    port = _free_port(wanted)
-    public_url = _public_url(wanted, port)
-    certificate = _certificate(wanted, public_url)
-    served = Served(public_url, certificate.pin if certificate else "", wanted.host, port)
-    limits = limiting.share(wanted.folder / RUN_FOLDER / "limits") if wanted.workers > 1 else None
-    authority = certificate.authority if certificate else b""
-    settings = ServerSettings(public_url, authority, served.pin, wanted.pace, limits=limits)
-    metrics.share(wanted.folder / RUN_FOLDER / "metrics")
-    server, draining = _server(wanted, port, certificate), Flag()
-    server.signal_handler_interrupt = Draining(server.signal_handler_interrupt, wanted.drain, draining).signalled
-    watcher = _Watcher(wanted, public_url, certificate, server)
-    server.on_startup(lambda: _thread("started", lambda: _say_when_it_answers(served, started)))
-    server.on_startup(watcher.start)
-    load = partial(_load, os.path.realpath(wanted.folder), settings, draining, wanted.finish)
-    try:
-        server.serve(target_loader=load, wrap_loader=False)
-    finally:
-        watcher.stop()
+    with _listener(wanted) as listener:
+        port = int(listener.getsockname()[1])
+        public_url = _public_url(wanted, port)
+        certificate = _certificate(wanted, public_url)
+        served = Served(public_url, certificate.pin if certificate else "", wanted.host, port)
+        limits = limiting.share(wanted.folder / RUN_FOLDER / "limits") if wanted.workers > 1 else None
+        authority = certificate.authority if certificate else b""
+        settings = ServerSettings(public_url, authority, served.pin, wanted.pace, limits=limits)
+        metrics.share(wanted.folder / RUN_FOLDER / "metrics")
+        processes = _Processes(wanted, settings, listener, certificate, _bounds(wanted), Flag())
+        supervisor = Supervisor(
+            processes.start, wanted.workers, wanted.finish, lambda: _thread("started", lambda: started(served)), is_well
+        )
+        watcher = _Watcher(wanted, public_url, certificate, supervisor)
+        with _signals(supervisor, Draining(supervisor.interrupt, wanted.drain, processes.draining)):
+            watcher.start()
+            try:
+                whole = supervisor.run()
+            finally:
+                watcher.stop()
+    if not whole:
+        raise SystemExit(1)
 
 
-def _server(wanted: Wanted, port: int, certificate: Certificate | None) -> Any:
-    """An application is made in each process that answers; a name that leads to none stands in for it here."""
-    return Granian(
-        "lifeboat",
-        address=wanted.host,
-        port=port,
-        interface=Interfaces.ASGI,
-        workers=wanted.workers,
-        http=HTTPModes.auto,
-        websockets=False,
-        backlog=1024,
-        log_level=LogLevels.error,
-        workers_kill_timeout=wanted.finish,
-        ssl_cert=certificate.certificate if certificate else None,
-        ssl_key=certificate.key if certificate else None,
-    )
+@dataclass(frozen=True, slots=True)
+class _Processes:
+    """What each process that answers is started with."""
+
+    wanted: Wanted
+    settings: ServerSettings
+    listener: socket.socket
+    certificate: Certificate | None
+    bounds: ConnectionBounds
+    draining: Flag
+
+    def start(self, probe: socket.socket) -> Any:
+        certificate = self.certificate
+        answering = Answering(
+            self.listener,
+            probe,
+            self.bounds,
+            self.wanted.finish,
+            str(certificate.certificate) if certificate else None,
+            str(certificate.key) if certificate else None,
+        )
+        arguments = (os.path.realpath(self.wanted.folder), self.settings, self.draining, answering)
+        process = start_method().Process(target=_answer, args=arguments, name="answers")
+        process.start()
+        return process
 
 
-def _load(folder: str, settings: ServerSettings, draining: Flag, finish: int) -> Any:
+def _answer(folder: str, settings: ServerSettings, draining: Flag, answering: Answering) -> None:
     """In a process that answers. It holds keys and what people wrote, so it leaves no core dump."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     no_core_dumps()
+    raise_descriptor_limit()
     logs.to_standard_error()
-    _thread("parent", partial(_end_with_parent, finish))
-    return make_app(Path(folder), settings, draining=draining)
+    _thread("parent", lambda: _end_with_parent(answering.finish))
+    answer_until_told(make_app(Path(folder), settings, draining=draining), answering)
 
 
-def _end_with_parent(finish: int) -> None:
+def _bounds(wanted: Wanted) -> ConnectionBounds:
+    """Of each process, so that all of them together accept no more than was said, and descriptors stay for files."""
+    total, room = wanted.bounds.total // wanted.workers, descriptors_for_connections(raise_descriptor_limit())
+    if total > room:
+        logs.LOGGER.warning("%d connections at most in a process: more descriptors are not allowed to it", room)
+    return replace(wanted.bounds, total=max(1, min(total, room)))
+
+
+@contextlib.contextmanager
+def _signals(supervisor: Supervisor, draining: Draining) -> Iterator[None]:
+    """SIGTERM and SIGINT end the server, SIGHUP has new processes take over."""
+    handlers: dict[int, Any] = {signal.SIGTERM: draining.signalled, signal.SIGINT: draining.signalled}
+    if hasattr(signal, "SIGHUP"):
+        handlers[signal.SIGHUP] = lambda *_: supervisor.reload()
+    former = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _end_with_parent(finish: float) -> None:
     """Whoever answers for nobody ends: a port that is held would keep the next start from it. A process that is just
     being made does not hear a signal yet."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
     parent.join()
-    for _ in range(5 * finish):
+    for _ in range(int(5 * finish)):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.2)
     os._exit(1)
@@ -156,17 +195,19 @@ def check(wanted: Wanted) -> None:
         raise CannotServe("at least one process answers")
 
 
-def _free_port(wanted: Wanted) -> int:
-    """The port, or a free one for 0. Found out by binding it alone: servers that share a port share its requests."""
+def _listener(wanted: Wanted) -> socket.socket:
+    """The socket on which all processes accept. Raises CannotServe, PortTaken."""
     family = socket.AF_INET6 if ":" in wanted.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        if os.name == "posix":
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((wanted.host, wanted.port))
-        except OSError as error:
-            raise _not_bound(wanted, error) from None
-        return int(probe.getsockname()[1])
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    if os.name == "posix":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((wanted.host, wanted.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise _not_bound(wanted, error) from None
+    return listener
 
 
 def _not_bound(wanted: Wanted, error: OSError) -> CannotServe:
@@ -219,10 +260,16 @@ def _given(certificate: Path, key: Path) -> Certificate:
 # While it runs --------------------------------------------------------------------------------------------------------
 
 
+class Reloadable(Protocol):
+    """What serves another certificate after `reload`."""
+
+    def reload(self) -> None: ...
+
+
 class _Watcher:
     """Renews the own certificate before it ends, and has a new one, also a given one, served."""
 
-    def __init__(self, wanted: Wanted, public_url: str, certificate: Certificate | None, server: Any) -> None:
+    def __init__(self, wanted: Wanted, public_url: str, certificate: Certificate | None, server: Reloadable) -> None:
         self._wanted = wanted
         self._public_url = public_url
         self._certificate = certificate
@@ -248,7 +295,7 @@ class _Watcher:
         found = self._digest()
         if found != self._seen:
             self._seen = found
-            self._server.signal_handler_reload()
+            self._server.reload()
 
     def _digest(self) -> bytes:
         if self._certificate is None:
@@ -257,18 +304,8 @@ class _Watcher:
         return hashlib.sha256(data).digest()
 
 
-def _say_when_it_answers(served: Served, started: Callable[[Served], None]) -> None:
-    """Connections are taken once a process has made its application."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(served.host, served.host)
-    while True:
-        with contextlib.suppress(OSError), socket.create_connection((host, served.port), timeout=1.0):
-            break
-        time.sleep(0.02)
-    started(served)
-
-
 def _thread(name: str, work: Callable[[], None]) -> None:
     threading.Thread(target=work, name=name, daemon=True).start()
 
 
-__all__ = ["Served", "Wanted", "check", "names", "serve"]
+__all__ = ["ConnectionBounds", "Served", "Wanted", "check", "connections", "names", "serve"]

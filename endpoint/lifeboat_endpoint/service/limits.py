@@ -9,6 +9,8 @@ from lifeboat_alf import container
 from lifeboat_alf.state import JsonObject
 
 MEGABYTE = 1 << 20
+FREE_ENTRIES, BYTES_PER_ENTRY = 20_000, 128
+"""An entry of a real workspace takes more than that, packed: its name stands in it three times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,10 @@ class Limits:
     agents: int = 10_000
     uploads: int = 16
     upload_life: timedelta = field(default=timedelta(hours=24))
+
+    def entries_in(self, size: int) -> int:
+        """How many entries a bundle of this size may have: what one costs must not depend on how little it holds."""
+        return FREE_ENTRIES + size // BYTES_PER_ENTRY
 
     def of_container(self) -> container.Limits:
         """What a bundle may be, packed and unpacked."""

@@ -17,7 +17,7 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import JsonObject, Sequence
 from lifeboat_alf.validate import validate
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase
+from lifeboat_endpoint.errors import RemoteRefused, RemoteTooLarge, StaleBase
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
 from lifeboat_endpoint.service import guard
@@ -91,6 +91,7 @@ class Receiving:
                 reader = self._reader(sent)
             with closing(reader):
                 _check_agent(agent_id, reader)
+                _check_entries(reader, sent.size, self._limits)
                 with as_remote():
                     vault = self._vaults.get(agent_id, row.vault or "")
                 if reader.sequence.signature is None:
@@ -281,6 +282,14 @@ def _check_agent(agent_id: str, reader: Reader) -> None:
     same = found == agent_id if reader.sequence.signature is not None else found.lower() == agent_id.lower()
     if not same:
         raise RemoteRefused(f"the bundle is of the agent {found}")
+
+
+def _check_entries(reader: Reader, size: int, limits: Limits) -> None:
+    """Raises RemoteTooLarge where there are more entries than a bundle of this size may have."""
+    count = len(reader.items) if isinstance(reader, DeltaReader) else reader.entry_count
+    most = limits.entries_in(size)
+    if count > most:
+        raise RemoteTooLarge(f"{count} entries in {size} bytes: at most {most} are taken at once")
 
 
 def _check_proof(sequence: Sequence, base: int | None, sent: Sent) -> str:

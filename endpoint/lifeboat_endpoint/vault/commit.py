@@ -94,6 +94,7 @@ class Commit:
         self.hashes = hashes
         self._known = known
         self._arriving = Arriving(known)
+        self._with_leaf: dict[bytes, int | None] = {}
         self._touched: set[int] = set()
         self._counts = {"put": 0, "removed": 0, "create": 0, "update": 0, "delete": 0}
 
@@ -153,10 +154,12 @@ class Commit:
         if leaf is not None and not leaf.salt:
             return self._replaced(leaf, body, held)
         sha256 = hashlib.sha256(body).digest()
-        twins = self._twins(sha256, len(body), leaf)
-        if not twins:
-            return self._writer.put(body, sha256, leaf=leaf, base=held)
-        twin = held if held in twins else twins[0]
+        twin = self._twin(sha256, len(body), leaf, held)
+        if twin is None:
+            number = self._writer.put(body, sha256, leaf=leaf, base=held)
+            if leaf is not None:
+                self._with_leaf[leaf.digest] = number
+            return number
         if not self._reads_as(twin, body):
             self._writer.heal(twin, body)  # it is damaged, and the right bytes are here
         return twin
@@ -186,10 +189,21 @@ class Commit:
                 raise
             return None
 
-    def _twins(self, sha256: bytes, size: int, leaf: Leaf | None) -> list[int]:
-        """Objects with the same content (under the same leaf, if one is asked for): content that moved or came back."""
-        rows = self._metadata.rows(sql.OBJECTS_WITH_CONTENT, (self._columns.sha256(sha256), size))
-        return [number for number, digest in rows if leaf is None or leaf.digest == digest]
+    def _twin(self, sha256: bytes, size: int, leaf: Leaf | None, held: int | None) -> int | None:
+        """An object with the same content (under the same leaf, if one is asked for), `held` if it is one: content that
+        moved or came back. However many objects have this content, as empty files do, it looks at few of them."""
+        content = (self._columns.sha256(sha256), size)
+        if held is not None:
+            row = self._metadata.row(sql.OBJECT_CHECK, (held,))
+            if row is not None and row[3:5] == content and row[5] and (leaf is None or row[1] == leaf.digest):
+                return held
+        if leaf is None:
+            found = self._metadata.row(sql.OBJECT_WITH_CONTENT, content)
+            return None if found is None else int(found[0])
+        if leaf.digest not in self._with_leaf:
+            rows = self._metadata.rows(sql.OBJECTS_WITH_LEAF, (leaf.digest,))
+            self._with_leaf[leaf.digest] = next((number for number, *of in rows if tuple(of) == content), None)
+        return self._with_leaf[leaf.digest]
 
     def _object_without_body(self, path: str, put: EntryPut, live: Row | None) -> int:
         if put.leaf is None and live is not None:

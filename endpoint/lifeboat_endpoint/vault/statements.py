@@ -51,8 +51,10 @@ KEPT_OBJECTS = """select id, leaf, salt, size from object
 HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
 OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
-OBJECTS_WITH_CONTENT = """select id, leaf from object
-    where sha256 = ? and size = ? and (body is not null or file is not null) order by id"""
+OBJECT_WITH_CONTENT = """select id from object
+    where sha256 = ? and size = ? and (body is not null or file is not null) limit 1"""
+OBJECTS_WITH_LEAF = """select id, sha256, size from object
+    where leaf = ? and (body is not null or file is not null) order by id"""
 OBJECTS_AT = """select id, leaf, salt, sha256, size, body is not null or file is not null from object where id in (
     select object from entry where first <= ? and (last is null or last > ?)
     union select object from record where first <= ? and (last is null or last > ?)) order by id"""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 from benchmarks import small_objects
 
@@ -17,9 +18,11 @@ from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_endpoint import doctor, preparing, settings
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.shared import SharedEngine
+from lifeboat_endpoint.errors import VaultBusy
 from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.server import tls
 from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.store.postgres import connecting
 from lifeboat_endpoint.work.opening import queue_of
 from support.daemon.cli_client import run
 from support.endpoint.keeping import RunningClock, clock, endpoint
@@ -156,6 +159,53 @@ def test_a_database_of_which_all_connections_are_taken_is_told_of(shared: Endpoi
         assert [finding.result.endswith("of 5 connections are taken") for finding in first] == [True]
     finally:
         server.restart()
+
+
+def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database: SharedDatabase) -> None:
+    taken = []
+    try:
+        with pytest.raises(psycopg.OperationalError, match="too many connections for role"):
+            while True:
+                taken.append(database.connect(API))
+        assert only(shared, "database").endswith("connections are taken")
+    finally:
+        for each in taken:
+            each.close()
+
+
+def test_that_who_serves_may_take_all_connections_is_found(shared: Endpoint, database: SharedDatabase) -> None:
+    database.execute(f"alter role {API} connection limit -1")
+    assert only(shared, "database").startswith(f"{API} may take all connections")
+    (fix,) = [fix for one in examined(shared) if "connection limit" in (fix := one.finding.fix or "")]
+    database.execute(fix.removeprefix("psql -c '").removesuffix("'"))
+    assert wrong(shared) == {}
+
+
+def test_that_all_connections_are_taken_is_said(database: SharedDatabase) -> None:
+    database.execute(f"alter role {API} connection limit 0")
+    try:
+        with pytest.raises(VaultBusy, match="all connections to the database are taken"):
+            connecting.connect(database.database(API))
+    finally:
+        database.execute(f"alter role {API} connection limit 50")
+
+
+def test_a_policy_for_all_tenants_is_found(shared: Endpoint, database: SharedDatabase) -> None:
+    for name in ("everybody", "of_mine"):
+        database.execute(f"create policy {name} on lifeboat_vault.record for select using (true)")
+        assert only(shared, "isolation").startswith(f"the policy {name} of the table lifeboat_vault.record")
+        (fix,) = [one.finding.fix for one in examined(shared) if one.check == "isolation"]
+        assert fix is not None
+        database.execute(fix.removeprefix("psql -c '").removesuffix("'"))
+    assert wrong(shared) == {}
+
+
+def test_a_role_that_is_a_member_of_another_is_found(shared: Endpoint, database: SharedDatabase) -> None:
+    database.execute(f"grant {WORKER} to {API}")
+    try:
+        assert only(shared, "isolation") == f"the role {API} is a member of {WORKER}, and may do what that one may"
+    finally:
+        database.execute(f"revoke {WORKER} from {API}")
 
 
 @pytest.mark.parametrize("role", [API, WORKER])

@@ -245,11 +245,12 @@ def test_processes_that_answer_end_with_the_first_one(tmp_path: Path) -> None:
 
 
 def test_without_its_libraries_the_server_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "granian", None)
-    monkeypatch.delitem(sys.modules, "lifeboat_endpoint.server.serve", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn.config", None)
+    for module in ("serve", "answering", "protocol"):
+        monkeypatch.delitem(sys.modules, f"lifeboat_endpoint.server.{module}", raising=False)
     with pytest.raises(ServerMissing) as caught:
         endpoint_serve._server_module()
-    assert caught.value.fix == "pipx inject agent-lifeboat granian prometheus-client starlette"
+    assert caught.value.fix == "pipx inject agent-lifeboat httptools prometheus-client starlette uvicorn uvloop"
 
 
 def test_a_token_of_a_server_that_runs_comes_with_its_line(
@@ -288,7 +289,7 @@ def machine(tmp_path: Path) -> Iterator[Machine]:
 
 def test_another_certificate_is_served_without_a_new_start(tmp_path: Path) -> None:
     reloads = []
-    server = SimpleNamespace(signal_handler_reload=lambda: reloads.append("reload"))
+    server = SimpleNamespace(reload=lambda: reloads.append("reload"))
     wanted = Wanted(tmp_path, "127.0.0.1", 8443)
     certificate = Authority(tmp_path / "tls", files=SystemFiles(), clock=SystemClock()).certificate({"127.0.0.1"})
     watcher = _Watcher(wanted, "https://127.0.0.1:8443", certificate, server)

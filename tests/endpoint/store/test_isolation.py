@@ -185,6 +185,9 @@ def test_this_shows_nothing(attacker: Attacker, statement: str) -> None:
 @pytest.mark.parametrize(
     "statement",
     [
+        "update lifeboat_control.note set value = ''",
+        "insert into lifeboat_control.note(name, value) values ('key_source', 'mine')",
+        "insert into lifeboat_control.note(name, value) values ('clock', 'mine')",
         "select details from lifeboat_control.audit",
         "select subject from lifeboat_control.audit",
         "select * from lifeboat_control.audit",
@@ -203,6 +206,26 @@ def test_this_shows_nothing(attacker: Attacker, statement: str) -> None:
 )
 def test_this_is_not_for_who_serves(attacker: Attacker, statement: str) -> None:
     assert attacker.refused(statement) is sql_errors.InsufficientPrivilege
+
+
+def test_of_the_audit_who_serves_sees_where_it_ends(attacker: Attacker) -> None:
+    ((last,),) = attacker.database.execute("select max(number) from lifeboat_control.audit")
+    assert last > 1
+    assert attacker.rows("select number from lifeboat_control.audit") == [(last,)]
+    follows = (
+        "insert into lifeboat_control.audit(number, time, kind, subject, details, hash)"
+        f" values ({last + 1}, 'now', 'k', '', '', ''); select number from lifeboat_control.audit"
+    )
+    assert attacker.rows(follows) == [(last + 1,)]
+
+
+def test_notes_that_who_serves_did_not_make_stay(attacker: Attacker) -> None:
+    notes = ("address", "clock", "key_source", "objects", "signing", "transfer_key")
+    values = ", ".join(f"('{name}', '1')" for name in notes)
+    attacker.database.execute(f"insert into lifeboat_control.note(name, value) values {values}")
+    deleted = "delete from lifeboat_control.note; select name from lifeboat_control.note order by name"
+    assert attacker.rows(deleted) == [("clock",), ("key_source",), ("objects",), ("signing",)]
+    attacker.database.execute("delete from lifeboat_control.note")
 
 
 # What is changed ------------------------------------------------------------------------------------------------------
@@ -425,11 +448,10 @@ def test_no_role_may_truncate_refer_to_or_be_told_of_a_table(database: SharedDat
 
 
 def test_functions_run_as_whoever_calls_them_and_are_not_for_everybody(database: SharedDatabase) -> None:
-    rows = database.execute(
-        f"""select p.oid::regprocedure::text from pg_proc p where p.pronamespace::regnamespace::text in {_SCHEMAS}
-        and (p.prosecdef or has_function_privilege('public', p.oid, 'execute'))"""
-    )
-    assert rows == []
+    """One runs as the owner: the number of the last row of the audit, of which who serves sees no other."""
+    found = f"select p.oid::regprocedure::text from pg_proc p where p.pronamespace::regnamespace::text in {_SCHEMAS}"
+    assert database.execute(f"{found} and has_function_privilege('public', p.oid, 'execute')") == []
+    assert database.execute(f"{found} and p.prosecdef") == [("lifeboat_control.audit_end()",)]
 
 
 def test_unique_indexes_of_tenants_begin_with_who_they_are_of(database: SharedDatabase) -> None:

@@ -61,6 +61,7 @@ def _permission(call: Call, method: str) -> Permission:
         server.endpoint.space(found.tenant)
     except (RemoteDenied, UnknownTenant):
         raise UnknownThere("this address permits nothing: it ended") from None
+    call.let_in(call.caller)
     return found
 
 

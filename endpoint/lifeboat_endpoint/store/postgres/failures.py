@@ -38,6 +38,11 @@ _NOT_LET_IN = (
     *("certificate", "does not support SSL", "SSL error", "does not exist"),
 )
 """What keeps a connection from being made until somebody changes something."""
+_ALL_TAKEN = ("too many clients", "too many connections", "remaining connection slots")
+"""The client library tells no SQLSTATE (53300) of a connection that was not made."""
+_TAKEN_FIX = (
+    "psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in endpoint.json"
+)
 _OF_POOLER = "unsupported startup parameter"
 _ADDRESS_FIX = "look at the address (`store` in endpoint.json), at pg_hba.conf, and at the passwords or certificates"
 _FIXES: dict[type[errors.VaultError], str] = {
@@ -86,6 +91,9 @@ def _without_state(error: psycopg.Error) -> errors.VaultError:
     if isinstance(error, psycopg.OperationalError):
         if "connection failed" in str(error) and any(words in str(error) for words in _NOT_LET_IN):
             return errors.VaultUnusable(f"the database does not let us in: {_first_line(error)}", fix=_ADDRESS_FIX)
+        if any(words in str(error) for words in _ALL_TAKEN):
+            told = f"all connections to the database are taken: {_first_line(error)}"
+            return errors.VaultBusy(told, fix=_TAKEN_FIX)
         return errors.VaultBusy(f"the database does not answer: {_first_line(error)}", fix=_FIXES[errors.VaultBusy])
     if isinstance(error, psycopg.DataError):
         return errors.DraftInvalid("a value that the database does not take")

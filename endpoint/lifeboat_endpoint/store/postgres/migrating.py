@@ -22,6 +22,12 @@ _ADD = """insert into lifeboat_control.migration(number, name, sha256, api_role,
     values (%s, %s, %s, %s, %s)"""
 _HAS_TABLES = "select to_regclass('lifeboat_control.migration') is not null"
 _ROLES = "select rolname, rolsuper or rolbypassrls from pg_roles where rolname = any(%s)"
+RESERVED_CONNECTIONS = 10
+"""How many of the database's connections the role that serves may not take."""
+_USABLE = (
+    "current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+    f" - {RESERVED_CONNECTIONS}"
+)
 
 _OF_OTHERS = (sql_errors.DuplicateSchema, sql_errors.DuplicateTable, sql_errors.UndefinedColumn)
 """What goes wrong where somebody else has used the names."""
@@ -111,6 +117,11 @@ def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
     names = [_quoted(name) for name in (owner, api, worker)]
     lines = [f"create role {name} {rights};" for name in names]
     place = _quoted(database)
+    api_text = "'" + api.replace("'", "''") + "'"
+    lines += [
+        f"-- {RESERVED_CONNECTIONS} connections stay for workers, `endpoint doctor` and `endpoint prepare`.",
+        f"do $$ begin execute format('alter role %I connection limit %s', {api_text}, greatest(1, {_USABLE})); end $$;",
+    ]
     lines += [
         f"revoke all on database {place} from public;",
         f"grant connect on database {place} to {', '.join(names)};",
