@@ -86,7 +86,7 @@ def test_a_linkage_that_somebody_else_wrote_survives_too(
     credential = next(each for each in credentials["credentials"] if each["id"] == general)
     capability["credential_ids"], credential["capabilities_granted"] = [general], [name]
     foreign = _unsigned(first, tmp_path / "foreign.alf", {"identity.json": identity, "credentials.json": credentials})
-    again = export(import_into("new", foreign), "again.alf")
+    again = export(import_into("new", foreign, expect=1), "again.alf")
     assert _capabilities(again)[name]["credential_ids"] == [general]
     assert _credentials(again)[general]["capabilities_granted"] == [name]
 
@@ -112,7 +112,8 @@ def test_a_missing_credential_is_a_warning_and_no_error(
     (purged,), _ = _linked(first)
     kept = [each for each in _credentials(first).values() if each["id"] != purged]
     archive = _unsigned(first, tmp_path / "purged.alf", {"credentials.json": {"credentials": kept}})
-    found = run("alf", "import", archive, "--to", tmp_path / "new", "--accept-unsigned")
+    found = run("alf", "import", archive, "--to", tmp_path / "new", "--accept-unsigned", expect=1)
+    assert "error" not in found and found["lacking"]
     assert any("github_repo_reader" in warning and purged in warning for warning in found["warnings"])
     assert (tmp_path / "new/skills/github_repo_reader/SKILL.md").read_text() == SKILL
 

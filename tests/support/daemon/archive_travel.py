@@ -36,7 +36,12 @@ def importing_below(folder: Path, patch: pytest.MonkeyPatch) -> ImportInto:
     Context.open().keys().ensure()
 
     def make(
-        name: str, archive: Path | ArchiveFile, *options: str, runtime: str = "openclaw", place: str = "workspace"
+        name: str,
+        archive: Path | ArchiveFile,
+        *options: str,
+        runtime: str = "openclaw",
+        place: str = "workspace",
+        expect: int = 0,
     ) -> Path:
         machine = folder / name
         machine.mkdir()
@@ -45,7 +50,7 @@ def importing_below(folder: Path, patch: pytest.MonkeyPatch) -> ImportInto:
         shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
         target = machine / place
         path = archive.path if isinstance(archive, ArchiveFile) else archive
-        run("alf", "import", path, "--runtime", runtime, "--to", target, "--accept-unsigned", *options)
+        run("alf", "import", path, "--runtime", runtime, "--to", target, "--accept-unsigned", *options, expect=expect)
         return target
 
     return make
