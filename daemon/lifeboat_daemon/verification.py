@@ -13,7 +13,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -32,6 +32,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, system_errors
+from lifeboat_daemon.live_files import LiveFiles
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.readable_json import printable
@@ -257,11 +258,12 @@ def try_out(
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
             found += _write_and_compare(context.files, proven, items, tell)
-            damaged, in_both = _check_databases(context.files, items, folder / "workspace", agent.workspace)
+            live_files = LiveFiles(context.files, agent.workspace, folder / "live")
+            damaged, in_both = _check_databases(context.files, items, folder / "workspace", live_files)
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
-        live, differing = 0, list[str]()
-        if is_local:
-            live, differing = _compare_live(context.files, agent.workspace, wanted.workspace.values())
+            live, differing = 0, list[str]()
+            if is_local:
+                live, differing = _compare_live(live_files, wanted.workspace.values())
         absent = [printable(each.filename) for each in wanted.absent]
         lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
         lost += [f"the record {each} was changed" for each in inventory.damaged_records]
@@ -311,7 +313,7 @@ def _write_and_compare(files: FileOperations, state: Proven, items: list[tuple[P
 
 
 def _check_databases(
-    files: FileOperations, items: list[tuple[Path, Wanted]], scratch: Path, workspace: Path
+    files: FileOperations, items: list[tuple[Path, Wanted]], scratch: Path, live: LiveFiles
 ) -> tuple[list[str], list[str]]:
     """Open every database that was written aside. Returns what SQLite finds wrong, first of those that the copy is to
     blame for, then of those that are the same in the workspace."""
@@ -321,8 +323,7 @@ def _check_databases(
         if item.kind == FILE and not item.cuts and sqlite_files.is_database(files, path):
             damage = sqlite_files.find_damage(path)
             if damage is not None:
-                live = workspace / item.name if path.is_relative_to(scratch) else None
-                is_same = live is not None and _untouched(files, live, item) == read_all(files, path)
+                is_same = path.is_relative_to(scratch) and live.untouched(item) == read_all(files, path)
                 (in_both if is_same else copies).append(f"{printable(item.name)}: SQLite finds it damaged: {damage}")
     return copies, in_both
 
@@ -363,27 +364,16 @@ def _holds(item: Wanted, data: bytes) -> bool:
     return item.entry is not None and inventories.same_bytes(item.entry, data)
 
 
-def _compare_live(files: FileOperations, workspace: Path, items: Any) -> tuple[int, list[str]]:
+def _compare_live(live: LiveFiles, items: Iterable[Wanted]) -> tuple[int, list[str]]:
     """Compare with the workspace where size and time say that a file is as it was captured."""
     compared, found = 0, []
     for item in items:
         if item.kind == FILE and not item.cuts and item.entry is not None and item.data is None:
-            data = _untouched(files, workspace / item.name, item)
+            data = live.untouched(item)
             compared += data is not None
             if data is not None and not _holds(item, data):
                 found.append(f"{printable(item.name)}: the file in the workspace has other bytes and the same time")
     return compared, found
-
-
-def _untouched(files: FileOperations, path: Path, item: Wanted) -> bytes | None:
-    """The bytes of a live file that has the captured size and time, else None."""
-    try:
-        status = files.lstat(path)
-        if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
-            return None
-        return read_all(files, path)
-    except OSError:
-        return None
 
 
 def last_verified(context: Context, agent: Agent) -> tuple[int, datetime] | None:

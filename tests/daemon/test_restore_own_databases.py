@@ -84,3 +84,21 @@ def test_a_verification_opens_the_databases_that_it_restored(ada: Protected, dat
     shutil.rmtree(ada.workspace)
     (said,) = verification.drill(ada.context, ada.agent).mismatches
     assert said.startswith("orders.db: SQLite finds it damaged: ")
+
+
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_a_verification_compares_a_database_in_use_by_what_is_committed(
+    ada: Protected, database: Path, mode: str
+) -> None:
+    with writer_of(database) as writer, writer_of(database) as reader:
+        writer.run(f"pragma journal_mode={mode}", "pragma wal_autocheckpoint=0", many(500), "pragma wal_checkpoint")
+        if mode == "wal":  # what the reader does not see yet cannot be written back
+            reader.run("begin", "select count(*) from orders")
+            writer.run("update orders set what = hex(randomblob(100))", "pragma wal_checkpoint")
+            database.touch()
+        else:
+            writer.run("pragma cache_size=5", "begin", "delete from orders where id % 3 = 0")
+        ada.capture()
+        assert ada.kept()["orders.db"][1] != database.read_bytes()
+        size, compared = len(ada.kept()["orders.db"][1]), verification.drill(ada.context, ada.agent)
+        assert (compared.mismatches, size) == ([], database.stat().st_size)

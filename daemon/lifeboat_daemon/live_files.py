@@ -1,0 +1,44 @@
+"""Files of the workspace that look as they did when they were captured, for a verification to compare with."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_daemon.capture import sqlite_files
+from lifeboat_daemon.capture.read import OverLimit, Unstable
+from lifeboat_daemon.capture.tree import LARGEST
+from lifeboat_daemon.restore.contents import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFiles:
+    """The files of a workspace. `scratch` is a private folder for the copy of a database that is in use."""
+
+    files: FileOperations
+    workspace: Path
+    scratch: Path
+
+    def untouched(self, item: Wanted) -> bytes | None:
+        """Return what a capture would read of a file that has the captured size and time; None for any other."""
+        path = self.workspace / item.name
+        try:
+            status = self.files.lstat(path)
+            if not stat.S_ISREG(status.st_mode) or (status.st_size, status.st_mtime_ns) != (item.size, item.mtime_ns):
+                return None
+            if not sqlite_files.is_database(self.files, path):
+                return read_all(self.files, path)
+            return self._committed(path, item)
+        except OSError:
+            return None
+
+    def _committed(self, path: Path, item: Wanted) -> bytes | None:
+        """The state of a database in use, whose own bytes are not what was captured. None where its log has a later
+        one. Raises OSError."""
+        try:
+            found = sqlite_files.read_database(self.files, path, LARGEST + item.size, self.scratch)
+        except (OverLimit, Unstable):
+            return None
+        return found.data if found.key.mtime_ns == item.mtime_ns and len(found.data) == item.size else None
