@@ -154,6 +154,32 @@ def test_counters_in_the_header_are_no_change(ada: Protected, database: Path) ->
     assert ada.capture().changed
 
 
+def test_rights_that_change_together_with_the_counters_are_captured(ada: Protected, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute(TABLE)
+    ada.capture()
+    first = kept(ada)
+    data = bytearray(first)
+    data[27] ^= 1
+    ada.write("orders.db", bytes(data), mode=0o600)
+    assert ada.capture().changed
+    assert (kept(ada), (ada.meta("artifacts/orders.db") or {})["private"]) == (first, True)
+    assert not ada.capture().changed
+
+
+def test_a_first_transaction_that_was_written_in_part_is_not_captured(
+    ada: Protected, database: Path, tmp_path: Path
+) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma cache_size=5", "begin", TABLE, many(3000))
+        assert database.stat().st_size > 0
+        report = ada.capture()
+        assert (report.unstable, report.unread, kept(ada)) == ({}, {}, b"")
+        writer.run("commit")
+    ada.capture()
+    assert rows_in(restored(ada, tmp_path)) == 3000
+
+
 def test_what_only_begins_like_a_database_is_kept_as_it_is(ada: Protected, database: Path) -> None:
     ada.write("orders.db", sqlite_files.HEADER + b"no more than that".ljust(1008, b"."))
     ada.capture()
@@ -196,6 +222,26 @@ def test_a_locked_database_without_a_journal_waits_until_it_was_left_alone(datab
         with pytest.raises(read.Unstable):
             sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
         os.utime(database, (0, 0))
+        found = sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
+    assert found.data == database.read_bytes()
+
+
+def test_a_transaction_that_keeps_no_journal_is_not_captured_in_part(database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma journal_mode=memory", TABLE, many(2000), "create index whats on orders(what)", *SPILLING)
+        os.utime(database, (1, 1))
+        with pytest.raises(read.Unstable):
+            sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
+        writer.run("rollback")
+    assert (
+        sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch").data == database.read_bytes()
+    )
+
+
+def test_a_locked_database_of_the_future_was_left_alone(database: Path, tmp_path: Path) -> None:
+    with writer_of(database) as writer:
+        writer.run("pragma locking_mode=exclusive", TABLE, many(10))
+        os.utime(database, (1 << 33, 1 << 33))
         found = sqlite_files.read_database(SystemFiles(), database, LIMIT, tmp_path / "scratch")
     assert found.data == database.read_bytes()
 

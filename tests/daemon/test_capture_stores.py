@@ -60,7 +60,7 @@ def test_a_store_that_is_being_written_stays_as_it_was_and_is_named(ada: Protect
     now = time.time_ns()
     os.utime(ada.workspace / names[-1], ns=(now, now))
     report = ada.capture()
-    assert stores.BEING_WRITTEN in report.unread.values()
+    assert stores.BEING_WRITTEN in report.unstable.values()  # so the service looks again soon
     assert not report.complete
     assert kept(ada, names) == {"one"}
     write(ada, names, "two")
@@ -81,6 +81,13 @@ def test_a_store_that_is_written_while_it_is_read_stays_as_it_was(
     assert kept(ada, names) == {"one"}
     assert ada.capture().complete
     assert kept(ada, names) == {"two", "three"}
+
+
+def test_a_store_whose_files_have_times_in_the_future_is_captured(ada: Protected) -> None:
+    write(ada, LEVEL, "one")
+    os.utime(ada.workspace / LEVEL[-1], (1 << 33, 1 << 33))
+    assert ada.capture().complete
+    assert kept(ada, LEVEL) == {"one"}
 
 
 def test_a_store_that_went_while_it_was_read_is_not_half_there(ada: Protected, files: Watched) -> None:

@@ -44,13 +44,15 @@ class Found(NamedTuple):
 @dataclass(slots=True)
 class Scan:
     """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
-    ending with `/`) and files that could not be looked at, with the reason; `missing_roots` prefixes whose folder is
+    ending with `/`) and files that could not be looked at, with the reason; `held_back` those that are being written,
+    in the same form; `missing_roots` prefixes whose folder is
     not there; `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in
     the runtime's own folder and was not asked for, with the reason: it may have been asked for before."""
 
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
+    held_back: dict[str, str] = field(default_factory=dict)
     missing_roots: dict[str, str] = field(default_factory=dict)
     mounts: set[str] = field(default_factory=set)
     beside: dict[str, str] = field(default_factory=dict)
@@ -63,11 +65,16 @@ class Scan:
 
     def keeps(self, native: str) -> bool:
         """Whether a name that was not found lies where the scan could not look: it must count as still there."""
-        if native in self.unread or f"{native}/" in self.unread:
-            return True
         if any(native.startswith(prefix) for prefix in self.missing_roots):
             return True
-        return any(prefix.endswith("/") and native.startswith(prefix) for prefix in self.unread)
+        return _is_among(native, self.unread) or _is_among(native, self.held_back)
+
+
+def _is_among(native: str, names: Mapping[str, str]) -> bool:
+    """Whether a name is one of some names, or lies below one of them that ends with `/`."""
+    if native in names or f"{native}/" in names:
+        return True
+    return any(prefix.endswith("/") and native.startswith(prefix) for prefix in names)
 
 
 @dataclass(slots=True)

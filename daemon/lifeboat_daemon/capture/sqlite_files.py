@@ -50,10 +50,18 @@ def may_be_database(size: int, *, has_log: bool) -> bool:
 
 
 def is_database(files: FileOperations, path: StrPath) -> bool:
-    """Return whether a file begins as an SQLite database does; False where no file is. Raises OSError."""
+    """Return whether a file begins as an SQLite database does, or will once its first transaction is committed; False
+    where no file is. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, NotADirectoryError, NotRegular):
-        return _first_bytes(files, path, len(HEADER)) == HEADER
+        return _first_bytes(files, path, len(HEADER)) == HEADER or _is_begun(files, path)
     return False
+
+
+def _is_begun(files: FileOperations, path: StrPath) -> bool:
+    """Whether a file has pages of a first transaction that is still open: SQLite writes the first page last. Raises
+    OSError."""
+    journal = _mark(files, path, JOURNAL)
+    return journal is not None and journal.numbers[4:8] == bytes(4)  # before the transaction it had no page
 
 
 def has_log(files: FileOperations, path: StrPath) -> bool:
@@ -172,9 +180,27 @@ def _read_unlocked(
     # Some programs keep their lock for as long as they run, and some file systems know no locks. A file that was left
     # alone for a while, and has no journal, is between two transactions.
     content = read_file(files, path, limit)
-    if time.time_ns() - content.key.mtime_ns < SETTLED_NS or _mark(files, path, JOURNAL) is not None:
+    is_settled = abs(time.time_ns() - content.key.mtime_ns) >= SETTLED_NS
+    if not is_settled or _mark(files, path, JOURNAL) is not None or _is_damaged(files, content.data, scratch):
         raise Unstable(os.fspath(path))
     return content
+
+
+def _is_damaged(files: FileOperations, data: bytes, scratch: Path) -> bool:
+    """Whether what was read is of no one state: a transaction that keeps no journal may have written a part of it."""
+    copy = scratch / "database"
+    files.make_folders(scratch, 0o700)
+    try:
+        files.write_new(copy, data, mode=0o600, sync=False)
+        return find_damage(copy) is not None
+    finally:
+        _remove_copy(files, copy)
+
+
+def _remove_copy(files: FileOperations, copy: Path) -> None:
+    for end in ("", *SIDE_FILES):
+        with contextlib.suppress(FileNotFoundError):
+            files.remove(copy.with_name(f"{copy.name}{end}"))
 
 
 @contextlib.contextmanager
@@ -216,17 +242,17 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
         key = _stat_with_log(files, path)
         _copy_file(files, path, copy, limit)
         _copy_file(files, f"{os.fspath(path)}{log.end}", copy.with_name(f"{copy.name}{log.end}"), limit)
+        _work_in_log(copy)
+        # A journal of several databases names a file whose removal commits them all, and SQLite has looked for it.
         if _mark(files, path, log.end) != log:
             return None
-        _work_in_log(copy)
-        data = read_file(files, copy, limit).data
-        return Content(data, key)
+        return Content(read_file(files, copy, limit).data, key)
     except sqlite3.Error as error:
+        if _mark(files, path, log.end) != log:
+            return None
         raise OSError(errno.EIO, f"SQLite cannot read it: {error}", os.fspath(path)) from error
     finally:
-        for end in ("", *SIDE_FILES):
-            with contextlib.suppress(FileNotFoundError):
-                files.remove(copy.with_name(f"{copy.name}{end}"))
+        _remove_copy(files, copy)
 
 
 def _copy_file(files: FileOperations, path: StrPath, copy: Path, limit: int) -> None:

@@ -33,14 +33,15 @@ def hold_back(scan: Scan, now_ns: int) -> list[Store]:
     other ones."""
     settled: list[Store] = []
     for store in find_stores(scan):
-        if all(now_ns - found.key.mtime_ns >= SETTLED_NS for found in store.files):
+        # The time of a file is what its writer says, which may be in the future.
+        if all(abs(now_ns - found.key.mtime_ns) >= SETTLED_NS for found in store.files):
             settled.append(store)
             continue
-        scan.unread[store.name] = BEING_WRITTEN
+        scan.held_back[store.name] = BEING_WRITTEN
         for found in store.files:
             scan.found.pop(found.native)
             if not store.name.endswith("/"):
-                scan.unread[found.native] = BEING_WRITTEN
+                scan.held_back[found.native] = BEING_WRITTEN
     return settled
 
 

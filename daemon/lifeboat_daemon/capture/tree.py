@@ -273,7 +273,9 @@ class Tree:
             meta[metas.CUTS] = cuts
         if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
             meta["mtime_ns"] = old["mtime_ns"]  # only what another agent has of the file changed
-        changed = not self._is_same_database(found.path, data) and self.overlay.put(found.path, meta, data)
+        if not cuts:  # those are sealed for these very bytes
+            data, meta = self._as_it_is_held(found.path, data, meta)
+        changed = self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
@@ -285,12 +287,14 @@ class Tree:
         old = self.overlay.old(path)
         return old is not None and self.overlay.holds(old, data)
 
-    def _is_same_database(self, path: str, data: bytes) -> bool:
-        """Whether the head has this database, and only the counters in its header differ."""
+    def _as_it_is_held(self, path: str, data: bytes, meta: JsonObject) -> tuple[bytes, JsonObject]:
+        """Bytes and time that the head has of a database, where only the counters in its header differ."""
         old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
-        if old is None or old.size != len(data):
-            return False
-        return sqlite_files.differs_in_counters_only(self.overlay.old_body(path) or b"", data)
+        body = self.overlay.old_body(path) if old is not None and old.size == len(data) else None
+        if old is None or body is None or not sqlite_files.differs_in_counters_only(body, data):
+            return data, meta
+        times = {name: value for name, value in old.meta.items() if name == "mtime_ns"}
+        return body, {**meta, **times}
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""

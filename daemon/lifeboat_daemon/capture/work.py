@@ -101,6 +101,7 @@ class Work:
         found, report = self._seen.scan, self._session.report
         settled = stores.hold_back(found, self._seen.started_ns)
         report.unread.update({archive_name(native)[0]: why for native, why in found.unread.items()})
+        report.unstable.update({archive_name(native)[0]: why for native, why in found.held_back.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
