@@ -8,6 +8,8 @@ from lifeboat_alf.state import State
 
 WORKSPACE_MODE = "workspace_mode"
 """In the manifest: the nine bits of the workspace's own rights as three octal digits; absent for 755."""
+HOME_MODE = "runtime_folder_mode"
+"""In the manifest: the same of the runtime's own folder; absent for 700, which its programs make it with."""
 
 RIGHTS, ALL = "rights", "all"
 """In the manifest, of an agent whose every state keeps all nine bits: an entry without `mode` has the usual rights."""
@@ -20,7 +22,16 @@ def keeps_all_rights(state: State) -> bool:
 
 def workspace_mode(state: State) -> int:
     """The rights that a workspace is made with."""
-    written = of(state, layout.MANIFEST).get(WORKSPACE_MODE, "755")
+    return _mode(state, WORKSPACE_MODE, "755")
+
+
+def home_mode(state: State) -> int:
+    """The rights that the runtime's own folder is made with."""
+    return _mode(state, HOME_MODE, "700")
+
+
+def _mode(state: State, name: str, usual: str) -> int:
+    written = of(state, layout.MANIFEST).get(name, usual)
     return metas.mode_of(metas.check(layout.MANIFEST, {"type": "folder", "mode": written}))
 
 

@@ -82,6 +82,63 @@ def test_a_workspace_that_went_comes_back_as_private_as_it_was(ada: Protected, t
     assert rights(ada.workspace) == before
 
 
+def fill_runtime_folder(ada: Protected) -> dict[str, int]:
+    """Write into the runtime's own folder what is captured of it. Return the rights of all that comes back."""
+    ada.write_config("{}")
+    for name in ("hooks/mine/handler.ts", "wiki/deep/page.md", "media/inbound/photo.jpg"):
+        (ada.state_dir / name).parent.mkdir(parents=True)
+        (ada.state_dir / name).write_text("As it was.\n")
+    for name, mode in {"hooks": 0o700, "wiki": 0o750, "wiki/deep": 0o700, "media": 0o711}.items():
+        (ada.state_dir / name).chmod(mode)
+    return rights(ada.state_dir)
+
+
+@pytest.mark.parametrize("own", [0o700, 0o755, 0o711])
+def test_folders_of_the_runtime_come_back_as_private_as_they_were(ada: Protected, tmp_path: Path, own: int) -> None:
+    ada.state_dir.chmod(own)
+    before = fill_runtime_folder(ada)
+    ada.capture()
+    ada.state_dir.rename(tmp_path / "gone")
+    restore(ada.context, ada.agent, RestoreOptions(reindex=False))
+    assert rights(ada.state_dir) == before
+    assert before["."] == own
+    assert not ada.capture().changed
+
+
+def test_rights_of_the_runtimes_folders_that_are_there_stay(ada: Protected) -> None:
+    fill_runtime_folder(ada)
+    ada.capture()
+    (ada.state_dir / "hooks").chmod(0o755)
+    (ada.state_dir / "hooks" / "mine" / "handler.ts").unlink()
+    ada.state_dir.chmod(0o711)
+    before = rights(ada.state_dir)
+    with ada.context.vault(ada.agent.id) as vault:
+        head = vault.state().sequence.number
+    restore(ada.context, ada.agent, RestoreOptions(at=head, yes=True, reindex=False))
+    assert {name: mode for name, mode in rights(ada.state_dir).items() if name in before} == before
+    undo(ada.context, ada.agent)
+    assert rights(ada.state_dir) == before
+
+
+def test_a_folder_of_the_runtime_that_is_empty_again_is_kept_no_longer(ada: Protected) -> None:
+    fill_runtime_folder(ada)
+    ada.capture()
+    assert ada.meta("raw/openclaw-home/wiki/deep") == {"type": "folder", "mode": "700"}
+    (ada.state_dir / "wiki/deep/page.md").unlink()
+    ada.capture()
+    assert ada.meta("raw/openclaw-home/wiki/deep") is None
+
+
+def test_folders_of_the_runtime_do_not_count_as_files_of_one_with_a_limit(ada: Protected) -> None:
+    for number in range(230):
+        folder = ada.state_dir / "media/inbound" / f"{number}"
+        folder.mkdir(parents=True, mode=0o700)
+        if number < 150:
+            (folder / "photo.jpg").write_text("A photo.\n")
+    assert ada.capture().left_out == {}
+    assert len([name for name in rights(ada.state_dir / "media/inbound") if name.endswith(".jpg")]) == 150
+
+
 def test_a_change_of_rights_alone_is_captured_and_not_again(ada: Protected) -> None:
     fill(ada)
     ada.capture()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
 from lifeboat_adapters.contract import Cap, Root
 from lifeboat_alf import times
-from lifeboat_daemon.capture.scan import Found
+from lifeboat_daemon.capture.scan import FILE, Found
 from lifeboat_daemon.seen import Known
 from lifeboat_daemon.words import time_text
 
@@ -30,8 +31,10 @@ class Caps:
         """New names for which there is no place, with the reason. What is held already goes on being kept."""
         found: dict[str, str] = {}
         for prefix, cap in self.by_prefix:
-            new = sorted(name for name in suspects if name.startswith(prefix) and name not in known)
-            held = sum(1 for name in known if name.startswith(prefix) and name in there) if new else 0
+            below = (name for name, one in suspects.items() if name.startswith(prefix) and one.kind == FILE)
+            new = sorted(name for name in below if name not in known)
+            files = (name for name, one in known.items() if name.startswith(prefix) and not stat.S_ISDIR(one.key.mode))
+            held = sum(1 for name in files if name in there) if new else 0
             found |= dict.fromkeys(new[max(cap.count - held, 0) :], f"more than {cap.count} files")
         return found
 

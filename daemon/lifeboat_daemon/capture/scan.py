@@ -163,7 +163,7 @@ class Walk:
         return True
 
     def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
-        if self.root.only is not None and not any(_may_hold(glob, relative) for glob in self.root.only):
+        if self.root.only is not None and not any(may_hold(glob, relative) for glob in self.root.only):
             self._name_beside(names.archive_name(relative)[0], is_folder=True)
             return False
         placed = self._placed(relative, is_folder=True)
@@ -174,7 +174,8 @@ class Walk:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
-        if self.root.only is None and not (is_kept and has_usual_rights(status.st_mode)):
+        # Of the runtime's own folder nothing is kept but what was asked for, and the folders that it lies in.
+        if (not is_kept and self.root.only is None) or (is_kept and not has_usual_rights(status.st_mode)):
             native = self.root.prefix + relative
             key = StatKey(0, 0, 0, 0, status.st_mode)
             self.scan.found[native] = Found(native, path, entry.path, FOLDER, key, name_hex)
@@ -228,7 +229,7 @@ def _kind(mode: int) -> str | None:
     return LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else None
 
 
-def _may_hold(glob: str, folder: str) -> bool:
+def may_hold(glob: str, folder: str) -> bool:
     """Whether a file below `folder` could fit a glob whose `*` crosses `/`."""
     literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))

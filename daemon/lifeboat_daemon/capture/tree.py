@@ -273,8 +273,7 @@ class Tree:
             meta[metas.CUTS] = cuts
         if content.is_share and "mtime_ns" in old and self._head_has(found.path, data):
             meta["mtime_ns"] = old["mtime_ns"]  # only what another agent has of the file changed
-        if not cuts:  # those are sealed for these very bytes
-            data, meta = self._as_it_is_held(found.path, data, meta)
+        data, meta = self._as_it_is_held(found.path, data, meta)
         changed = self.overlay.put(found.path, meta, data)
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
@@ -290,11 +289,12 @@ class Tree:
     def _as_it_is_held(self, path: str, data: bytes, meta: JsonObject) -> tuple[bytes, JsonObject]:
         """Bytes and time that the head has of a database, where only the counters in its header differ."""
         old = self.overlay.old(path) if data.startswith(sqlite_files.HEADER) else None
-        body = self.overlay.old_body(path) if old is not None and old.size == len(data) else None
-        if old is None or body is None or not sqlite_files.differs_in_counters_only(body, data):
+        if old is None or old.size != len(data) or metas.CUTS in meta:  # cuts are sealed for these very bytes
             return data, meta
-        times = {name: value for name, value in old.meta.items() if name == "mtime_ns"}
-        return body, {**meta, **times}
+        body = self.overlay.old_body(path) or b""
+        if not sqlite_files.differs_in_counters_only(body, data):
+            return data, meta
+        return body, {**meta, **{name: value for name, value in old.meta.items() if name == "mtime_ns"}}
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""

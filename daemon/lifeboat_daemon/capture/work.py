@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +32,7 @@ from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
-from lifeboat_daemon.state_documents import ALL, RIGHTS, WORKSPACE_MODE
+from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
 
 JsonObject = dict[str, Any]
 
@@ -265,15 +266,26 @@ class Work:
         if version is not None:
             about["source_runtime_version"] = version
         head["agent"] = {**about, **head.get("agent", {}), "id": self._session.agent.id}
+        self._describe_rights(head)
+        head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
+        head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
+        return head
+
+    def _describe_rights(self, head: JsonObject) -> None:
+        """The rights of the folders that hold everything else. Those of the runtime's own folder stay as they were said
+        while it is not there."""
         if self._session.head is None and os.name != "nt":
             head[RIGHTS] = ALL
         head.pop(WORKSPACE_MODE, None)
         status = self._seen.workspace.folder.stat()
         if not has_usual_rights(status.st_mode):
             head[WORKSPACE_MODE] = f"{status.st_mode & 0o777:03o}"
-        head["artifact_size_threshold"] = self._session.setting("artifacts.threshold")
-        head["raw_sources"] = list(dict.fromkeys([*head.get("raw_sources", []), runtime]))
-        return head
+        state_dir = self._seen.installation.state_dir
+        if state_dir is not None and state_dir.is_dir() and os.name != "nt":
+            head.pop(HOME_MODE, None)
+            mode = state_dir.stat().st_mode & 0o777
+            if mode != stat.S_IRWXU:
+                head[HOME_MODE] = f"{mode:03o}"
 
     def _count(self) -> None:
         report, overlay = self._session.report, self._session.overlay

@@ -12,11 +12,13 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted
+from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted, source_runtime
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_text
+from lifeboat_daemon.restore.moves import is_inside
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
+from lifeboat_daemon.state_documents import home_mode
 
 TREE = "tree"
 INDEX_OF_LOG = "-shm"
@@ -55,7 +57,7 @@ def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -
         workspace=to_text(plan.target),
         time=time,
         moves=tuple(moves),
-        make=tuple(_folders_to_make(singles)),
+        make=(*_home_to_make(plan), *_folders_to_make(singles)),
         drop=tuple(_folders_to_drop(files, plan, singles)),
         fresh=tuple(_fresh_folders(singles)),
         times=tuple(_times(singles)),
@@ -120,6 +122,19 @@ def _goes_aside(item: Item, whole_folders: list[str]) -> bool:
 
 def _lies_in(name: str, folders: list[str]) -> bool:
     return any(name.startswith(f"{folder}/") for folder in folders)
+
+
+def _home_to_make(plan: Plan) -> Iterator[Folder]:
+    """The runtime's own folder, where it went. One that is made elsewhere is for its owner only, whatever rights it had:
+    credentials come to lie in it."""
+    folder = plan.installation.state_dir if plan.installation is not None else None
+    if folder is None or folder.is_dir() or plan.makes_home:
+        return
+    folder = target.resolve(folder)
+    written = [plan.target, *(item.root for item in plan.items if item.is_write)]
+    if any(is_inside(path, folder) for path in written):
+        is_its_own = source_runtime(plan.state) == plan.runtime
+        yield Folder(to_text(folder), home_mode(plan.state) if is_its_own else 0o700)
 
 
 def _folders_to_make(items: list[Item]) -> Iterator[Folder]:

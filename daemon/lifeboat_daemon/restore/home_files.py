@@ -16,9 +16,10 @@ from lifeboat_adapters.credentials import Delivery, KeyFile, Place, Recrypted
 from lifeboat_alf import layout, metas
 from lifeboat_alf.state import State
 from lifeboat_daemon.capture.names import archive_name
+from lifeboat_daemon.capture.scan import may_hold
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import FILE, MERGED, STRUCTURED, Contents, Wanted
+from lifeboat_daemon.restore.contents import FILE, FOLDER, MERGED, STRUCTURED, Contents, Wanted
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory
@@ -114,7 +115,7 @@ class _Planner:
         asked = (row for row in self._around.contents.rows if self._around.options.wants(row.name))
         rows = {row.path: row for row in asked if adapter.is_store(row.path)}
         plain = {name: item for name, item in home.items() if item.path not in stores}
-        foreign = {name: item for name, item in plain.items() if not _belongs_to_home(name, self._root, adapter)}
+        foreign = {name: item for name, item in plain.items() if not _belongs_to_home(item, name, self._root, adapter)}
         items = [_left_out(item, NOT_KEPT) for _, item in sorted(foreign.items())]
         own = {name: _private(item) for name, item in plain.items() if name not in foreign}
         items += self._plain(own)
@@ -331,12 +332,14 @@ def home_root(adapter: Adapter, installation: Installation | None) -> Root | Non
     return next((root for root in found if root.folder.is_dir() or not os.path.lexists(root.folder)), None)
 
 
-def _belongs_to_home(name: str, root: Root, adapter: Adapter) -> bool:
-    """Whether a capture would take such a file: an archive must not put others beside the runtime's own, where the
-    workspaces and credentials of other agents lie."""
+def _belongs_to_home(item: Wanted, name: str, root: Root, adapter: Adapter) -> bool:
+    """Whether a capture would take such a file or folder: an archive must not put others beside the runtime's own,
+    where the workspaces and credentials of other agents lie."""
+    is_folder = item.kind == FOLDER
     if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
-        return False
-    return adapter.place(root.prefix + archive_name(name)[0], is_folder=False) is not Placement.EXCLUDED
+        if not (is_folder and any(may_hold(glob, name) for glob in root.only)):
+            return False
+    return adapter.place(root.prefix + archive_name(name)[0], is_folder=is_folder) is not Placement.EXCLUDED
 
 
 def _ids(wanted: Wanted) -> Iterator[str]:
