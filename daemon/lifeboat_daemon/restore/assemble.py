@@ -125,8 +125,8 @@ def _lies_in(name: str, folders: list[str]) -> bool:
 
 
 def _home_to_make(plan: Plan) -> Iterator[Folder]:
-    """The runtime's own folder, where it went. One that is made elsewhere is for its owner only, whatever rights it had:
-    credentials come to lie in it."""
+    """The runtime's own folder, where it went. One that is made elsewhere is for its owner only, whatever rights it
+    had: credentials come to lie in it."""
     folder = plan.installation.state_dir if plan.installation is not None else None
     if folder is None or folder.is_dir() or plan.makes_home:
         return
