@@ -71,12 +71,12 @@ class Installation:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each. A program writes into
-    it all the time: another version of a file is taken when `seconds` have passed. `noise` are names, as globs of
-    `fnmatch`, of files that come and go in it and are never kept."""
+    """How much of a folder in a root is kept: at most `count` files of at most `size` bytes each; None where the user's
+    limit for files counts. A program writes into it all the time: another version of a file is taken when `seconds`
+    have passed. `noise` are names, as globs of `fnmatch`, of files that come and go in it and are never kept."""
 
     folder: str
-    size: int
+    size: int | None
     count: int
     seconds: int = 0
     noise: tuple[str, ...] = ()

@@ -109,7 +109,11 @@ def _left_out(seen: Scan, held: set[str]) -> Iterator[Kept]:
     for found in seen.found.values():
         if found.path not in held:
             yield Kept(
-                found.path, False, "not kept", "not captured yet, or over a limit: lifeboat sync", found.key.size
+                found.path,
+                False,
+                "not kept",
+                "not captured yet; lifeboat status says what keeps it out",
+                found.key.size,
             )
 
 

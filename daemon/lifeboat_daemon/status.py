@@ -161,6 +161,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         pending=left.count,
         over_limit=left.over_limit,
         limit_fix=left.fix,
+        unread=left.unread,
         reasons=(*(captured.get("warnings") or ()), *left.named),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lifeboat_daemon import agents, status, verification
+from lifeboat_daemon.capture import tree
 from lifeboat_daemon.capture.large import Limits
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_endpoint.vault import Draft, Vault
@@ -121,6 +122,34 @@ def test_a_file_over_a_limit_is_named_until_the_limit_is_raised(ada: Protected) 
     ada.capture()
     assert (stands(ada).pending, stands(ada).over_limit) == (0, 0)
     assert verification.drill(ada.context, ada.agent).not_captured == []
+
+
+def test_media_of_the_runtime_are_captured_up_to_the_limit_that_the_user_sets(ada: Protected) -> None:
+    ada.write_config("{}")
+    photo = ada.write_config("x" * 5_000_000, "media/inbound/photo.jpg")
+    assert ada.capture().complete
+    assert ada.body("raw/openclaw-home/media/inbound/photo.jpg") == photo.read_bytes()
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "5MB")
+    ada.write_config("x" * 6_000_000, "media/inbound/video.mp4")
+    report = ada.capture()
+    assert list(report.over_limit) == ["raw/openclaw-home/media/inbound/video.mp4"]
+    assert report.limit_fix == "lifeboat config set artifacts.max_file 9MB --agent ada"
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "9MB")
+    assert ada.capture().over_limit == {}
+
+
+def test_notes_over_64_mb_are_captured_once_the_user_raises_the_limit(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree, "LARGEST", 1 << 20)
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "1MB")
+    ada.write("memory/long.md", "A long line.\n" * 200_000)
+    report = ada.capture()
+    assert report.left_out == {"raw/openclaw/memory/long.md": "2.6 MB, larger than artifacts.max_file"}
+    assert report.limit_fix == "lifeboat config set artifacts.max_file 4MB --agent ada"
+    agents.write_setting(ada.context, ada.agent, "artifacts.max_file", "4MB")
+    assert ada.capture().complete
+    assert "memory/long.md" in ada.kept()
 
 
 def stands(ada: Protected) -> status.AgentStatus:

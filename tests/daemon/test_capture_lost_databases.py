@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_daemon import agents, config, withheld
+from lifeboat_daemon import agents, config, status, withheld
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
@@ -98,6 +98,9 @@ def test_rows_of_databases_that_are_gone_or_empty_stay_and_each_is_named_at_ever
         assert "openclaw.sqlite is" in report.unread[CRON]
         assert not report.complete
     assert juniper.tables() == before
+    standing = status.status(juniper.context)
+    assert (standing.state, standing.needs_the_user, standing.agents[0].fix) == ("waiting", True, None)
+    assert any("lifeboat agents accept juniper" in reason for reason in standing.agents[0].reasons)
 
 
 def test_one_table_that_is_gone_stays_while_the_others_are_captured(juniper: Juniper) -> None:

@@ -105,3 +105,33 @@ def test_other_files_beside_a_store_are_captured(ada: Protected) -> None:
     ada.write("index.md", "one line")
     ada.capture()
     assert kept(ada, ("index.md",)) == {"one"}
+
+
+def test_what_went_from_a_store_stays_when_its_other_files_are_not_taken(ada: Protected, files: Watched) -> None:
+    write(ada, LEVEL, "one")
+    ada.capture()
+    write(ada, LEVEL[:2], "two")
+    (ada.workspace / LEVEL[2]).unlink()
+    files.when["MANIFEST-000001"] = lambda: write(ada, LEVEL[:1], "three and more")
+    assert list(ada.capture().unstable.values()) == [stores.CHANGED]
+    assert set(LEVEL) <= ada.kept().keys()
+    assert kept(ada, LEVEL) == {"one"}
+    assert ada.capture().complete
+    assert LEVEL[2] not in ada.kept()
+
+
+@pytest.mark.parametrize("names", [LEVEL, LANCE, DUCK], ids=["LevelDB", "LanceDB", "DuckDB"])
+def test_a_store_waits_as_a_whole_for_a_large_file_of_it(ada: Protected, names: tuple[str, ...]) -> None:
+    large = names[0] if names is DUCK else names[-1]
+    write(ada, names, "one")
+    ada.write(large, "one " * 50_000)
+    ada.capture(paced=True)
+    write(ada, names, "two")
+    ada.write(large, "two " * 50_000)
+    report = ada.capture(paced=True)
+    assert stores.LATE in report.late.values()
+    assert report.due_in is not None
+    assert kept(ada, names) == {"one"}
+    ada.clock.advance(minutes=2)
+    assert not ada.capture(paced=True).late
+    assert kept(ada, names) == {"two"}

@@ -105,6 +105,15 @@ def test_folders_of_the_runtime_come_back_as_private_as_they_were(ada: Protected
     assert not ada.capture().changed
 
 
+def test_rights_that_are_said_once_are_no_change(tmp_path: Path) -> None:
+    made = Protected(tmp_path)
+    made.workspace.chmod(0o700)
+    made.state_dir.chmod(0o711)
+    made.write_config("{}")
+    made.add()
+    assert not made.capture().changed
+
+
 def test_rights_of_the_runtimes_folders_that_are_there_stay(ada: Protected) -> None:
     fill_runtime_folder(ada)
     ada.capture()

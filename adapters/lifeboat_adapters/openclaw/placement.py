@@ -65,11 +65,11 @@ CAPS = (
         seconds=3600,
         noise=tuple(name for name, _ in _LEFT_OUT_OF_LOGINS),
     ),
-    Cap("media/", size=4 << 20, count=200),
-    Cap("memory/lancedb/", size=32 << 20, count=2000),
+    Cap("media/", size=None, count=200),
+    Cap("memory/lancedb/", size=None, count=2000),
 )
-"""A channel writes into its login all the time. Media are read whole, and a busy channel receives more than anything
-else that an agent has."""
+"""A channel writes into its login all the time, and a busy one receives more media than anything else that an agent
+has."""
 
 _LITTER = Litter(
     (

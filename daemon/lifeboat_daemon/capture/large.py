@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from lifeboat_alf import layout, times
-from lifeboat_daemon.capture.scan import Found
+from lifeboat_daemon.capture.scan import FILE, Found
 from lifeboat_daemon.room import Room
 from lifeboat_daemon.words import argument, size_text, time_text
 
@@ -62,8 +62,9 @@ class LargeFiles:
     no_room: str | None = None
     _room: Room | None = None
 
-    def is_large(self, found: Found) -> bool:
-        return found.path.startswith(layout.ARTIFACTS) and found.key.size > self.limits.threshold
+    def is_large(self, found: Found, *, has_limit_of_the_user: bool = False) -> bool:
+        may_be = found.path.startswith(layout.ARTIFACTS) or has_limit_of_the_user
+        return may_be and found.kind == FILE and found.key.size > self.limits.threshold
 
     def captured_at(self, path: str) -> str | None:
         """When the version that is held was captured."""
@@ -76,8 +77,7 @@ class LargeFiles:
         """Why a large file is not taken now; None when it is. `anyhow`: however short ago it was captured."""
         size, limits = found.key.size, self.limits
         if size > limits.max_file:
-            raised = f"artifacts.max_file {_raised(size)}"
-            return Refusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
+            return self.too_large(size)
         shortage = self._shortage(found.key.size)
         if shortage is not None:
             self.no_room = shortage
@@ -96,6 +96,11 @@ class LargeFiles:
             return None
         why = f"its version of {time_text(last)} is; a large file is captured again after artifacts.interval"
         return Refusal(why, wait.total_seconds())
+
+    def too_large(self, size: int) -> Refusal:
+        """Why a file of so many bytes is not taken before the user raises the limit."""
+        raised = f"artifacts.max_file {_raised(size)}"
+        return Refusal(f"{size_text(size)}, larger than artifacts.max_file", fix=raised)
 
     def fix_of(self, refusal: Refusal) -> str | None:
         """The command that makes room for a file, None where there is none."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, OVER_LIMIT, PENDING
+from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.folder_names import is_there
@@ -20,12 +20,13 @@ from lifeboat_daemon.state_db import StateDb
 class NotCaptured:
     """Files whose present version is in no sequence. `named` has a sentence for each of the first ones, `count` says
     how many there are. `over_limit` of them stay out until the user raises a limit, which the command `fix` does; None
-    where no command would."""
+    where no command would. `unread` of them could not be read, as a database that is lost."""
 
     named: tuple[str, ...] = ()
     count: int = 0
     over_limit: int = 0
     fix: str | None = None
+    unread: int = 0
 
 
 def read(captured: Mapping[str, Any]) -> NotCaptured:
@@ -35,6 +36,7 @@ def read(captured: Mapping[str, Any]) -> NotCaptured:
         int(captured.get(PENDING) or 0),
         int(captured.get(OVER_LIMIT) or 0),
         captured.get(FIX),
+        int(captured.get(NOT_READ) or 0),
     )
 
 

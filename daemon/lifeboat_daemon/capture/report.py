@@ -19,7 +19,7 @@ LAST_CAPTURE = "last_capture"
 FAILED = "failed"
 """In that fact: why it came to nothing, None when it did not."""
 
-PENDING, NAMED, OVER_LIMIT, FIX = "pending", "not_captured", "over_limit", "limit_fix"
+PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ = "pending", "not_captured", "over_limit", "limit_fix", "unread"
 """In that fact: what is not in the newest sequence (see `not_captured`)."""
 
 MOST_REASONS = 20

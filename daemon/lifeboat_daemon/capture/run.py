@@ -25,6 +25,7 @@ from lifeboat_daemon.capture.report import (
     FIX,
     LAST_CAPTURE,
     NAMED,
+    NOT_READ,
     OVER_LIMIT,
     PENDING,
     ROOT_MISSING,
@@ -298,12 +299,13 @@ def _not_captured(report: CaptureReport, known: JsonObject) -> JsonObject:
     """What `not_captured.read` reads. While the workspace is missing, what the last look at it found stays known: after
     a loss it says what no restore brings back."""
     if report.outcome == ROOT_MISSING:
-        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX) if name in known}
+        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ) if name in known}
     return {
         PENDING: report.pending,
         NAMED: report.not_captured(),
         OVER_LIMIT: len(report.over_limit),
         FIX: report.limit_fix,
+        NOT_READ: len(report.unread),
     }
 
 

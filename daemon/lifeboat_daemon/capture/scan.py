@@ -230,7 +230,7 @@ def _kind(mode: int) -> str | None:
 
 
 def may_hold(glob: str, folder: str) -> bool:
-    """Whether a file below `folder` could fit a glob whose `*` crosses `/`."""
+    """Return whether a file below `folder` could fit a glob whose `*` crosses `/`."""
     literal = re.split(r"[*?\[]", glob, maxsplit=1)[0]
     return literal.startswith(folder + "/") or (literal != glob and (folder + "/").startswith(literal))
 

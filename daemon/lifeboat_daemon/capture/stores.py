@@ -17,6 +17,7 @@ from lifeboat_daemon.capture.scan import FILE, Found, Scan
 SETTLED_NS = 1_000_000_000
 BEING_WRITTEN = "its files are being written; its last version stays until they are left alone"
 CHANGED = "its files changed while they were read; its last version stays"
+LATE = "a large file of it is captured later; its last version stays until then"
 _LOG = ".wal"
 
 

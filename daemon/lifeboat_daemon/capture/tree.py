@@ -113,6 +113,16 @@ class Tree:
         self.large.new.pop(found.path, None)
         return True
 
+    def take_back_removals(self, folder: str, known: dict[str, Known]) -> None:
+        """Keep what went from a folder, as if it had not been looked at. Not a file with secrets: they were let go."""
+        for name in [name for name in self.unseen if name.startswith(folder)]:
+            path = known[name].path
+            old = self.overlay.old(path)
+            if old is not None and metas.CUTS not in old.meta and self.overlay.puts.get(path, old) is None:
+                del self.overlay.puts[path]
+                self.changed.discard(path)
+                self.unseen.discard(name)
+
     @property
     def reads_everything(self) -> bool:
         """Whether a secret that may stand anywhere, or the lack of a cache, has every file read."""
@@ -129,7 +139,7 @@ class Tree:
         for name, found in suspects.items():
             if found.kind != FILE:
                 self._put_unread_kind(name, found, known)
-            elif self.large.is_large(found):
+            elif self._is_large(found):
                 large.append((name, found))
             elif (one := self._read_with_secrets(found)) is not None:
                 self._learn(one[1])
@@ -146,7 +156,7 @@ class Tree:
         tokens stand in addresses."""
         holders = set(self.cutter.places().values())
         for found in unchanged:
-            if found.kind == FILE and found.path in holders and not self.large.is_large(found):
+            if found.kind == FILE and found.path in holders and not self._is_large(found):
                 with suppress(OverLimit, Unstable, OSError, UnparsableSecrets):
                     data, _ = self.keep_out.cut(found.path, read.read_file(self.files, found.real, LARGEST).data)
                     self.cutter.look_for(self.cutter.secrets_in(found.path, data) or [])
@@ -204,14 +214,11 @@ class Tree:
 
     def _read(self, found: Found) -> read.Content | None:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
-        cap = self._caps.of(found)
-        limit = LARGEST if cap is None else cap.size
-        most = self.large.limits.max_file if self.large.is_large(found) else limit
         try:
-            content = self._content(found, most)
+            content = self._content(found, self._limit_of(found))
             return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
         except OverLimit:
-            self.report.leave_out(found.path, f"larger than {limit >> 20} MB")
+            self._leave_out(found)
         except Unstable:
             self.report.unstable[found.path] = "it changed while it was read"
         except FileNotFoundError:
@@ -219,6 +226,29 @@ class Tree:
         except OSError as error:
             self.report.unread[found.path] = error.strerror or str(error)
         return None
+
+    def _is_large(self, found: Found) -> bool:
+        return self.large.is_large(found, has_limit_of_the_user=self._has_limit_of_the_user(found))
+
+    def _has_limit_of_the_user(self, found: Found) -> bool:
+        """Whether it is in a folder of which files of any size are kept, up to what the user sets."""
+        cap = self._caps.of(found)
+        return cap is not None and cap.size is None
+
+    def _limit_of(self, found: Found) -> int:
+        """How large a file may be. Those that the runtime itself reads may have 64 MB also where the user sets less."""
+        cap, most = self._caps.of(found), self.large.limits.max_file
+        if cap is not None:
+            return most if cap.size is None else cap.size
+        return most if self._is_large(found) else max(LARGEST, most)
+
+    def _leave_out(self, found: Found) -> None:
+        cap = self._caps.of(found)
+        if cap is not None and cap.size is not None:
+            self.report.leave_out(found.path, f"larger than {cap.size >> 20} MB")
+            return
+        refusal = self.large.too_large(found.key.size)
+        self.report.leave_out(found.path, refusal.why, fix=self.large.fix_of(refusal))
 
     def _content(self, found: Found, limit: int) -> read.Content:
         """Raises OverLimit, Unstable, OSError."""
@@ -389,7 +419,7 @@ class Tree:
         large ones the next change will tell."""
         if known is None or known.path != found.path:
             return True
-        return known.key != found.key or (known.racy and not self.large.is_large(found))
+        return known.key != found.key or (known.racy and not self._is_large(found))
 
     def put_rows(
         self, tables: dict[str, tuple[bytes, list[Secret]]], former: Iterable[str], kept: Container[str] = ()

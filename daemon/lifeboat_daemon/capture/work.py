@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -132,13 +133,20 @@ class Work:
         self.rows.read(changed=rows_changed, everything=self.tree.reads_everything)
 
     def _take_back_changed(self, settled: Iterable[stores.Store]) -> None:
-        """A store that was written while it was read is of no one state."""
+        """A store that was written while it was read is of no one state, nor is one of which a large file waits."""
+        report = self._session.report
         for store in settled:
             is_new = any(found.path in self.tree.changed for found in store.files)
-            if is_new and not stores.is_unchanged(self._session.context.files, store):
-                self._session.report.unstable[store.name] = stores.CHANGED
-                for found in store.files:
-                    self.tree.take_back(found)
+            is_new = is_new or any(name.startswith(store.name) for name in self.tree.unseen)
+            if any(found.path in report.late for found in store.files):
+                report.late[store.name] = stores.LATE
+            elif is_new and not stores.is_unchanged(self._session.context.files, store):
+                report.unstable[store.name] = stores.CHANGED
+            else:
+                continue
+            for found in store.files:
+                self.tree.take_back(found)
+            self.tree.take_back_removals(store.name, self._seen.known)
 
     def _shared_anew(self) -> tuple[str, ...]:
         """The prefixes of files that agents have in common, when another part of them is this agent's than before; also
@@ -276,14 +284,12 @@ class Work:
         while it is not there."""
         if self._session.head is None and os.name != "nt":
             head[RIGHTS] = ALL
-        head.pop(WORKSPACE_MODE, None)
-        status = self._seen.workspace.folder.stat()
-        if not has_usual_rights(status.st_mode):
-            head[WORKSPACE_MODE] = f"{status.st_mode & 0o777:03o}"
+        mode = self._seen.workspace.folder.stat().st_mode
+        _set(head, WORKSPACE_MODE, "" if has_usual_rights(mode) else f"{mode & 0o777:03o}")
         state_dir = self._seen.installation.state_dir
         if state_dir is not None and state_dir.is_dir() and os.name != "nt":
-            mode = f"{state_dir.stat().st_mode & 0o777:03o}"
-            head.pop(HOME_MODE, None) if mode == "700" else head.update({HOME_MODE: mode})
+            mode = state_dir.stat().st_mode & 0o777
+            _set(head, HOME_MODE, "" if mode == stat.S_IRWXU else f"{mode:03o}")
 
     def _count(self) -> None:
         report, overlay = self._session.report, self._session.overlay
@@ -327,6 +333,15 @@ class Work:
 
     def _old_entries(self) -> list[tuple[str, Any]]:
         return [(path, self._session.overlay.old(path)) for path in self.outcome.lost]
+
+
+def _set(head: JsonObject, name: str, value: str) -> None:
+    """Say something in the head document, or nothing. What it says already keeps its place: another order of the same
+    would be a change."""
+    if value:
+        head[name] = value
+    else:
+        head.pop(name, None)
 
 
 def _memories_in(meta: JsonObject | None) -> int:

@@ -68,8 +68,8 @@ class Facts(msgspec.Struct, frozen=True):
 
     Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
     this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
-    why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does.
-    `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`: its folder is
+    why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
+    `unread` of them could not be read. `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`: its folder is
     not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
     `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
     are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged,
@@ -85,6 +85,7 @@ class Facts(msgspec.Struct, frozen=True):
     pending: int = 0
     over_limit: int = 0
     limit_fix: str | None = None
+    unread: int = 0
     reasons: tuple[str, ...] = ()
     held: JsonObject | None = None
     missing: bool = False
@@ -143,6 +144,7 @@ class AgentStatus:
     pending: int = 0
     over_limit: int = 0
     limit_fix: str | None = None
+    unread: int = 0
     reasons: list[str] = field(default_factory=list)
     held: JsonObject | None = None
     missing: bool = False
@@ -180,6 +182,8 @@ class AgentStatus:
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
         if self.state == WAITING and self.over_limit:
             return self.limit_fix or f"lifeboat agents show {name} --left-out"
+        if self.state == WAITING and self.unread:
+            return None  # each reason says what can be done
         if self.state == WAITING and second_copies.only_purges_wait(self.remotes):
             return "lifeboat receipts list"
         full = second_copies.without_room(self.remotes)
@@ -214,9 +218,10 @@ class Status:
 
     @property
     def needs_the_user(self) -> bool:
-        """Whether `status --check` fails. A file over a limit is in no copy until the user does something."""
-        over_limit = any(agent.over_limit for agent in self.agents)
-        return self.state in NEEDS_THE_USER or bool(self.problems) or over_limit
+        """Whether `status --check` fails. What is over a limit or cannot be read is in no copy until the user does
+        something."""
+        stays_out = any(agent.over_limit or agent.unread for agent in self.agents)
+        return self.state in NEEDS_THE_USER or bool(self.problems) or stays_out
 
     def to_json(self) -> JsonObject:
         """Without `daemon`, which whoever knows of one adds."""
@@ -275,6 +280,7 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         pending=seen.pending,
         over_limit=seen.over_limit,
         limit_fix=seen.limit_fix,
+        unread=seen.unread,
         reasons=[*said, *rest],
         held=seen.held,
         missing=seen.missing or seen.is_gone,

@@ -336,11 +336,14 @@ def _belongs_to_home(item: Wanted, name: str, root: Root, adapter: Adapter) -> b
     """Whether a capture would take such a file or folder: an archive must not put others beside the runtime's own,
     where the workspaces and credentials of other agents lie."""
     is_folder = item.kind == FOLDER
-    if root.only is not None and not any(fnmatchcase(name, glob) for glob in root.only):
-        may_be_above = is_folder and any(may_hold(glob, name) for glob in root.only)
-        if not may_be_above:
-            return False
+    fits = may_hold if is_folder else _fits
+    if root.only is not None and not any(fits(glob, name) for glob in root.only):
+        return False
     return adapter.place(root.prefix + archive_name(name)[0], is_folder=is_folder) is not Placement.EXCLUDED
+
+
+def _fits(glob: str, name: str) -> bool:
+    return fnmatchcase(name, glob)
 
 
 def _ids(wanted: Wanted) -> Iterator[str]:
