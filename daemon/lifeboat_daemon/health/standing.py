@@ -69,12 +69,12 @@ class Facts(msgspec.Struct, frozen=True):
     Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
     this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
     why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
-    `unread` of them could not be read. `held` is the decision of the guard; `missing`: the workspace was not what was captured; `is_gone`: its folder is
-    not there; `no_room`: why large files are not taken; `failed`: why the last capture came to nothing;
-    `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies; `unreadable`: why there
-    are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which lies what was purged,
-    `gaps` of those that a restore left without their credentials. `shut` are labels of credentials whose key this home
-    has lost.
+    `unread` of them could not be read. `held` is the decision of the guard; `missing`: the workspace was not what was
+    captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
+    capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
+    `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
+    lies what was purged, `gaps` of those that a restore left without their credentials. `shut` are labels of
+    credentials whose key this home has lost.
     """
 
     sequence: int | None = None
