@@ -1,0 +1,58 @@
+"""Reading a file: its bytes belong to one moment, and no limit is one byte off."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_daemon.capture import read
+from support.aged_files import age_files
+
+
+class WrittenWithinATick(SystemFiles):
+    """Another program writes as many bytes before each open, so that no stat shows it: both times are put back."""
+
+    def __init__(self, path: Path, versions: list[bytes]) -> None:
+        self._path, self._versions = path, versions
+
+    def open_regular(self, path: StrPath) -> int:
+        before = os.stat(self._path)
+        self._path.write_bytes(self._versions.pop(0))
+        os.utime(self._path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        return super().open_regular(path)
+
+
+@pytest.fixture
+def clock_of_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every write falls into the same tick of the file system."""
+    key_of = read.key_of
+    monkeypatch.setattr(read, "key_of", lambda found: key_of(found)._replace(ctime_ns=0))
+    monkeypatch.setattr(read, "_is_fresh", lambda key: True)
+    monkeypatch.setattr(read, "PAUSE_SECONDS", 0)
+
+
+def test_a_file_as_large_as_the_limit_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"12345")
+    age_files(tmp_path)
+    assert read.read_file(SystemFiles(), path, 5).data == b"12345"
+    with pytest.raises(read.OverLimit):
+        read.read_file(SystemFiles(), path, 4)
+
+
+def test_bytes_that_change_within_a_tick_are_read_once_they_rest(tmp_path: Path, clock_of_files: None) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"one")
+    files = WrittenWithinATick(path, [b"one", b"two", b"six", b"six"])
+    assert read.read_file(files, path, 10).data == b"six"
+
+
+def test_bytes_that_change_within_every_tick_are_unstable(tmp_path: Path, clock_of_files: None) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"one")
+    files = WrittenWithinATick(path, [b"%03d" % number for number in range(2 * read.TRIES)])
+    with pytest.raises(read.Unstable):
+        read.read_file(files, path, 10)
