@@ -14,6 +14,7 @@ from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
+from lifeboat_daemon.safe_text import block_text, json_text
 from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"
@@ -87,9 +88,9 @@ def _show_version(context: click.Context) -> None:
     from lifeboat_daemon.running_versions import running_versions, version_lines
 
     if context.params.get("as_json"):
-        click.echo(codec.encode_pretty(running_versions()).decode())
+        click.echo(json_text(codec.encode_pretty(running_versions()).decode()))
     else:
-        click.echo("\n".join(version_lines()))
+        click.echo(block_text("\n".join(version_lines())))
     context.exit()
 
 
