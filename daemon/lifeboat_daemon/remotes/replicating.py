@@ -369,8 +369,8 @@ class _Replication:
         if lacks and (left := self._remote.missing(self._agent.id, lacks, read=True)):
             number, path = wanted[left[0]]
             self._lost = f"it has lost {path} of sequence {number}, and this machine has no bytes of it"
-        elif self._remote.agent(self._agent.id).damaged:
-            self._lost = "it has lost something of older states that this machine does not keep"
+        elif damaged := self._remote.agent(self._agent.id).damaged:
+            self._lost = f"{verifying.damage_text(damaged)}, and no file of the states of this machine is among it"
 
     def _bodies(self) -> dict[str, tuple[int, str]]:
         """Return where the bytes of each file of the kept states can be had here: (sequence, path) by SHA-256."""
