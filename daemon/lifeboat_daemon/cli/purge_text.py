@@ -104,7 +104,7 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
 def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
     for cut in cuts:
         if cut.command is not None:
-            output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
+            output.warn(f"{path_text(cut.path)} holds it and is not cut here; what removes it: {cut.command}")
         elif cut.diff and output.is_terminal:
             output.line(f"In the live workspace, {path_text(cut.path)}:")
             output.block(cut.diff)

@@ -26,6 +26,7 @@ from lifeboat_daemon.capture.scan import FILE
 from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.purge.lines import is_binary
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.seen import StatKey
 from lifeboat_daemon.words import argument
@@ -36,7 +37,8 @@ from lifeboat_endpoint.vault import Vault
 class WorkspaceCut:
     """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
     the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
-    of the runtime's database. `file` and `key` are the file as it was looked at."""
+    of the runtime's database, or a binary file of which nothing would be left. `file` and `key` are the file as it was
+    looked at."""
 
     path: str
     spans: int
@@ -60,7 +62,9 @@ def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[Wor
         content = _read(context, file)
         if content is not None:
             made, spans = keep_out.cut(path, content.data)
-            if spans:
+            if spans and not made and is_binary(content.data):
+                yield WorkspaceCut(path, spans, "", f"rm {argument(str(file))}")
+            elif spans:
                 yield WorkspaceCut(path, spans, _diff(path, content.data, made), None, file, content.key)
 
 
