@@ -17,6 +17,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_alf.purging.views import is_binary
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon.agent import Agent
@@ -26,7 +27,6 @@ from lifeboat_daemon.capture.scan import FILE
 from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.purge.lines import is_binary
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.seen import StatKey
 from lifeboat_daemon.words import argument

@@ -64,3 +64,19 @@ def test_a_live_file_of_which_nothing_would_be_left_stays_and_is_named(
     ada.capture()
     assert "pack.zip" in str(run("status", "ada"))
     assert ada.entries_at()["artifacts/pack.zip"] == b""
+
+
+def test_a_line_of_text_in_two_bytes_a_letter_leaves_the_live_file(ada: Machine) -> None:
+    ada.write("wide.txt", f"{PIN} and more".encode("utf-16"))
+    done = run("purge", "ada", "--text", PIN, "--line", "--workspace", "--yes")
+    assert any(path.endswith("wide.txt") for path in done["workspace"])
+    assert (ada.workspace / "wide.txt").read_bytes() == b""
+
+
+def test_a_link_is_no_file_that_was_not_looked_through(ada: Machine) -> None:
+    (ada.workspace / "link").symlink_to("MEMORY.md")
+    (ada.workspace / "dangling").symlink_to("nowhere")
+    done = run("purge", "ada", "--text", PIN, "--yes")
+    assert done["unreachable"] == []
+    unreachable = run("receipts", "show", done["receipt"])["receipt"]["unreachable"]
+    assert [each["name"] for each in unreachable] == ["pack.zip"]
