@@ -80,3 +80,12 @@ def test_a_link_is_no_file_that_was_not_looked_through(ada: Machine) -> None:
     assert done["unreachable"] == []
     unreachable = run("receipts", "show", done["receipt"])["receipt"]["unreachable"]
     assert [each["name"] for each in unreachable] == ["pack.zip"]
+
+
+def test_people_are_told_that_captures_do_not_know_a_binary_file_that_changed(
+    ada: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.run(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
+    assert "captures hold it again once the file changes, unless it is cut: own.db" in "".join(capsys.readouterr())
+    assert program.run(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
+    assert "captures hold it again" not in "".join(capsys.readouterr())
