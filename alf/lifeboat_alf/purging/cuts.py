@@ -3,6 +3,7 @@
 text            the match
 JSON            inside strings the match, in whole characters; a number or a word becomes null; never structure
 JSON lines      the same, line by line; a line that cannot be cut goes whole, and so does the row of a database
+SQLite          spaces in the place of the match, where SQLite can read the database then
 what is left    JSON that does not parse then becomes {}, bytes that are no text become none
 """
 
@@ -18,6 +19,7 @@ from lifeboat_alf import codec
 from lifeboat_alf.documents import BOM
 from lifeboat_alf.errors import BadJson, PurgeError
 from lifeboat_alf.purging.spans import Span, joined
+from lifeboat_alf.purging.sqlite_cuts import blanked, is_sqlite
 from lifeboat_alf.purging.views import ESCAPE, is_binary
 from lifeboat_alf.redactions import Edit, edited
 
@@ -105,6 +107,8 @@ def whole(path: str, body: bytes) -> Cut:
 
 def _edits_of(path: str, body: bytes, *, passage: bool) -> Callable[[list[Span]], Edits | None]:
     """How spans are removed from a kind of file; None where they cannot be."""
+    if is_sqlite(body):
+        return partial(blanked, body)
     if is_binary(body):
         return lambda spans: None
     if path.endswith(".jsonl"):

@@ -98,13 +98,16 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
     if files and not workspace:
         count = count_text(len(files), "file")
         output.note(f"The live workspace has it in {count}: --workspace cuts it there, else captures leave it out.")
+    binary = [path_text(cut.path) for cut in files if not cut.diff]
+    if binary and not workspace:
+        output.warn(f"no text, so captures hold it again once the file changes, unless it is cut: {listed(binary)}")
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
 def _say_cuts(output: Output, cuts: list[WorkspaceCut]) -> None:
     for cut in cuts:
         if cut.command is not None:
-            output.warn(f"the running {cut.path} holds it; what removes it there: {cut.command}")
+            output.warn(f"{path_text(cut.path)} holds it and is not cut here; what removes it: {cut.command}")
         elif cut.diff and output.is_terminal:
             output.line(f"In the live workspace, {path_text(cut.path)}:")
             output.block(cut.diff)

@@ -52,6 +52,8 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
     """Every file of the workspace (also those that are not captured), of undo folders and of the home."""
     looked = Looked([], 0, {})
     for place, name, path in _files(context, agent):
+        if path.is_symlink():  # it has no content of its own
+            continue
         try:
             looked.sights += _sights(place, name, path, wanted)
             looked.files += 1

@@ -17,6 +17,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
+from lifeboat_alf.purging.views import is_binary
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon.agent import Agent
@@ -36,7 +37,8 @@ from lifeboat_endpoint.vault import Vault
 class WorkspaceCut:
     """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
     the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
-    of the runtime's database. `file` and `key` are the file as it was looked at."""
+    of the runtime's database, or a binary file of which nothing would be left. `file` and `key` are the file as it was
+    looked at."""
 
     path: str
     spans: int
@@ -60,7 +62,9 @@ def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[Wor
         content = _read(context, file)
         if content is not None:
             made, spans = keep_out.cut(path, content.data)
-            if spans:
+            if spans and not made and is_binary(content.data):
+                yield WorkspaceCut(path, spans, "", f"rm {argument(str(file))}")
+            elif spans:
                 yield WorkspaceCut(path, spans, _diff(path, content.data, made), None, file, content.key)
 
 

@@ -110,7 +110,7 @@ def _live(plan: Purged, wanted: Wanted) -> Iterator[tuple[str, str]]:
     files = [each for each in plan.live if each.command is None]
     for each in plan.live:
         if each.command is not None:
-            yield "warning", f"The running {path_text(each.path)} holds it; what removes it there: {each.command}"
+            yield "warning", f"{path_text(each.path)} holds it and is not cut here; what removes it: {each.command}"
     if files and wanted.workspace:
         named = listed([f"{path_text(each.path)} ({count_text(each.places, 'place')})" for each in files[:_MOST]])
         yield "warning", f"Live files are cut as well: {named}."

@@ -1,0 +1,38 @@
+"""Taking matches out of an SQLite database, which stays one: spaces take their places, byte for byte."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+
+from lifeboat_alf.purging.spans import Span
+from lifeboat_alf.redactions import Edit, edited
+
+HEADER = b"SQLite format 3\0"
+_MODE = slice(18, 20)
+"""Where the header says that there is a write-ahead log, which a database in memory cannot have."""
+_NO_LOG = b"\1\1"
+_VIRTUAL = "select count(*) from sqlite_master where sql like 'create virtual table%'"
+
+
+def is_sqlite(body: bytes) -> bool:
+    return body.startswith(HEADER)
+
+
+def blanked(body: bytes, spans: list[Span]) -> tuple[Edit, ...] | None:
+    """Return edits that overwrite some spans of a database. None where SQLite could not read it then, and where a
+    virtual table may hold the words of a match in an index of its own."""
+    edits = tuple(Edit(start, end - start, b" " * (end - start)) for start, end in spans)
+    return edits if _holds(edited(body, edits)) else None
+
+
+def _holds(body: bytes) -> bool:
+    data = bytearray(body)
+    data[_MODE] = _NO_LOG
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            connection.deserialize(bytes(data))
+            (virtual,) = connection.execute(_VIRTUAL).fetchone()
+            return not virtual and connection.execute("pragma quick_check(1)").fetchone() == ("ok",)
+        except (sqlite3.Error, UnicodeError):
+            return False

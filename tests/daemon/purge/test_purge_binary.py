@@ -1,0 +1,91 @@
+"""A purge and binary files of the workspace: a database keeps its other rows, and no live file is emptied."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+import zipfile
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from lifeboat_daemon.cli import program
+from lifeboat_daemon.restore import RestoreOptions, restore
+from support.daemon.cli_client import run
+from support.daemon.machines import Machine
+
+PIN = "X1234567 is the PIN of the door"
+ROWS = 100
+
+
+@pytest.fixture
+def ada(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    made = Machine(tmp_path)
+    with closing(sqlite3.connect(made.workspace / "own.db", isolation_level=None)) as connection:
+        connection.execute("create table fact(id integer primary key, said)")
+        connection.executemany("insert into fact(said) values (?)", [("calm",)] * ROWS)
+        connection.execute("insert into fact(said) values (?)", (f"({PIN})",))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a.txt", PIN)
+    made.write("pack.zip", packed.getvalue())
+    made.add(name="ada")
+    monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
+    return made
+
+
+def said(database: Path) -> list[str]:
+    with closing(sqlite3.connect(database)) as connection:
+        assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
+        return [row[0] for row in connection.execute("select said from fact order by id")]
+
+
+def test_a_database_loses_the_passage_alone_in_the_history_and_in_the_workspace(ada: Machine, tmp_path: Path) -> None:
+    done = run("purge", "ada", "--text", PIN, "--workspace", "--yes")
+    assert [path.rpartition("/")[2] for path in done["dropped"]] == ["pack.zip"]
+    restore(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
+    for database in (tmp_path / "new" / "own.db", ada.workspace / "own.db"):
+        assert said(database) == [*["calm"] * ROWS, f"({' ' * len(PIN)})"]
+
+
+def test_a_live_file_of_which_nothing_would_be_left_stays_and_is_named(
+    ada: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (ada.workspace / "pack.zip").read_bytes()
+    done = run("purge", "ada", "--text", PIN, "--workspace", "--yes")
+    assert done["workspace"] == ["artifacts/own.db"]
+    assert (ada.workspace / "pack.zip").read_bytes() == before
+    command = f"rm {ada.workspace / 'pack.zip'}"
+    assert [each["command"] for each in done["live"] if each["command"]] == [command]
+    assert program.run(["purge", "ada", "--kept-out", "--yes"]) == 0
+    assert command in "".join(capsys.readouterr())
+    assert (ada.workspace / "pack.zip").read_bytes() == before
+    ada.capture()
+    assert "pack.zip" in str(run("status", "ada"))
+    assert ada.entries_at()["artifacts/pack.zip"] == b""
+
+
+def test_a_line_of_text_in_two_bytes_a_letter_leaves_the_live_file(ada: Machine) -> None:
+    ada.write("wide.txt", f"{PIN} and more".encode("utf-16"))
+    done = run("purge", "ada", "--text", PIN, "--line", "--workspace", "--yes")
+    assert any(path.endswith("wide.txt") for path in done["workspace"])
+    assert (ada.workspace / "wide.txt").read_bytes() == b""
+
+
+def test_a_link_is_no_file_that_was_not_looked_through(ada: Machine) -> None:
+    (ada.workspace / "link").symlink_to("MEMORY.md")
+    (ada.workspace / "dangling").symlink_to("nowhere")
+    done = run("purge", "ada", "--text", PIN, "--yes")
+    assert done["unreachable"] == []
+    unreachable = run("receipts", "show", done["receipt"])["receipt"]["unreachable"]
+    assert [each["name"] for each in unreachable] == ["pack.zip"]
+
+
+def test_people_are_told_that_captures_do_not_know_a_binary_file_that_changed(
+    ada: Machine, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert program.run(["purge", "ada", "--text", PIN, "--dry-run"]) == 0
+    assert "captures hold it again once the file changes, unless it is cut: own.db" in "".join(capsys.readouterr())
+    assert program.run(["purge", "ada", "--text", PIN, "--dry-run", "--workspace"]) == 0
+    assert "captures hold it again" not in "".join(capsys.readouterr())
