@@ -23,7 +23,7 @@ Start = Callable[[socket.socket], Any]
 _QUESTION = b"GET /livez HTTP/1.1\r\nHost: lifeboat\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 "
 _EVERY = 5.0
-_LIMIT = 30.0
+SILENT_SECONDS = 30.0
 _LOOK = 0.5
 _GRACE = 3.0
 """All in seconds: between two questions, until a process counts as hanging, between two looks, and beyond `finish`."""
@@ -86,7 +86,7 @@ class Supervisor:
         is_well: Callable[[], None],
         *,
         every: float = _EVERY,
-        limit: float = _LIMIT,
+        limit: float = SILENT_SECONDS,
         look: float = _LOOK,
         grace: float = _GRACE,
     ) -> None:
