@@ -74,8 +74,9 @@ class AnsweringProcess:
 
 class Supervisor:
     """Keeps `count` processes answering until `interrupt`. `answers` is called once when all answer for the first
-    time, `is_well` at each look at which all do. `reload` replaces all of them, the new ones first; both may be called
-    from signal handlers and threads. A process that does not end within `finish` seconds is killed."""
+    time, `is_well` at each look at which all do, `forget` with each process that was replaced and has ended. `reload`
+    replaces all of them, the new ones first; both may be called from signal handlers and threads. A process that does
+    not end within `finish` seconds is killed."""
 
     def __init__(
         self,
@@ -85,6 +86,7 @@ class Supervisor:
         answers: Callable[[], None],
         is_well: Callable[[], None],
         *,
+        forget: Callable[[Any], None] = lambda process: None,
         every: float = _EVERY,
         limit: float = SILENT_SECONDS,
         look: float = _LOOK,
@@ -95,6 +97,7 @@ class Supervisor:
         self._finish = finish
         self._answers = answers
         self._is_well = is_well
+        self._forget = forget
         self._every, self._limit, self._look, self._grace = every, limit, look, grace
         self._ending = False
         self._reloading = False
@@ -146,6 +149,7 @@ class Supervisor:
         for each in list(self._leaving):
             if not each.process.is_alive():
                 each.close()
+                self._forget(each.process)
                 self._leaving.remove(each)
             elif each.ended_at is not None and now - each.ended_at > self._finish + self._grace:
                 each.end(now, kill=True)
