@@ -16,6 +16,7 @@ import yaml
 
 import manual
 from facts import ROOT
+from lifeboat_endpoint.server.processes import SILENT_SECONDS
 from lifeboat_endpoint.server.routes import about
 from lifeboat_endpoint.store.objects import address
 from lifeboat_endpoint.store.postgres import connecting
@@ -173,9 +174,17 @@ def settings(unit: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
 def test_the_program_understands_what_a_unit_starts(unit: Path) -> None:
-    words = shlex.split(settings(unit)["ExecStart"].replace("%i", "8443"))
+    """With the options that its own comment shows."""
+    shown = re.search(r"LIFEBOAT_OPTIONS=(--proxy [\d.]*\d)", unit.read_text())
+    start = settings(unit)["ExecStart"].replace("$LIFEBOAT_OPTIONS", shown[1] if shown else "")
+    words = shlex.split(start.replace("%i", "8443"))
     assert words[0] == "/opt/lifeboat/bin/lifeboat"
     assert understood(["lifeboat", *words[1:]]).params
+
+
+@pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)
+def test_the_watchdog_waits_until_a_process_that_hangs_was_replaced(unit: Path) -> None:
+    assert int(settings(unit)["WatchdogSec"]) > 3 * SILENT_SECONDS
 
 
 @pytest.mark.parametrize("unit", _UNITS, ids=lambda unit: unit.name)

@@ -31,6 +31,13 @@ def share(folder: Path) -> None:
     os.environ[SHARED] = str(folder)
 
 
+def forget(pid: int) -> None:
+    """Leave a process that was killed out of the sums: it could not say itself that it ends."""
+    folder = os.environ.get(SHARED)
+    for file in Path(folder).glob(f"gauge_live*_{pid}.db") if folder is not None else ():
+        file.unlink(missing_ok=True)
+
+
 def _make_room() -> None:
     """The files of this process, in their full size and with nothing in them. The library maps them into memory: on a
     disk without room a page that was never written would end the process. Where there is none it keeps its figures

@@ -23,7 +23,7 @@ Start = Callable[[socket.socket], Any]
 _QUESTION = b"GET /livez HTTP/1.1\r\nHost: lifeboat\r\n\r\n"
 _ANSWER = b"HTTP/1.1 200 "
 _EVERY = 5.0
-_LIMIT = 30.0
+SILENT_SECONDS = 30.0
 _LOOK = 0.5
 _GRACE = 3.0
 """All in seconds: between two questions, until a process counts as hanging, between two looks, and beyond `finish`."""
@@ -74,8 +74,9 @@ class AnsweringProcess:
 
 class Supervisor:
     """Keeps `count` processes answering until `interrupt`. `answers` is called once when all answer for the first
-    time, `is_well` at each look at which all do. `reload` replaces all of them, the new ones first; both may be called
-    from signal handlers and threads. A process that does not end within `finish` seconds is killed."""
+    time, `is_well` at each look at which all do, `forget` with each process that was replaced and has ended. `reload`
+    replaces all of them, the new ones first; both may be called from signal handlers and threads. A process that does
+    not end within `finish` seconds is killed."""
 
     def __init__(
         self,
@@ -85,8 +86,9 @@ class Supervisor:
         answers: Callable[[], None],
         is_well: Callable[[], None],
         *,
+        forget: Callable[[Any], None] = lambda process: None,
         every: float = _EVERY,
-        limit: float = _LIMIT,
+        limit: float = SILENT_SECONDS,
         look: float = _LOOK,
         grace: float = _GRACE,
     ) -> None:
@@ -95,6 +97,7 @@ class Supervisor:
         self._finish = finish
         self._answers = answers
         self._is_well = is_well
+        self._forget = forget
         self._every, self._limit, self._look, self._grace = every, limit, look, grace
         self._ending = False
         self._reloading = False
@@ -146,6 +149,7 @@ class Supervisor:
         for each in list(self._leaving):
             if not each.process.is_alive():
                 each.close()
+                self._forget(each.process)
                 self._leaving.remove(each)
             elif each.ended_at is not None and now - each.ended_at > self._finish + self._grace:
                 each.end(now, kill=True)

@@ -92,7 +92,12 @@ def serve(wanted: Wanted, started: Callable[[Served], None], is_well: Callable[[
         metrics.share(wanted.folder / RUN_FOLDER / "metrics")
         processes = _Processes(wanted, settings, listener, certificate, _bounds(wanted), Flag())
         supervisor = Supervisor(
-            processes.start, wanted.workers, wanted.finish, lambda: _thread("started", lambda: started(served)), is_well
+            processes.start,
+            wanted.workers,
+            wanted.finish,
+            lambda: _thread("started", lambda: started(served)),
+            is_well,
+            forget=lambda process: metrics.forget(process.pid),
         )
         watcher = _Watcher(wanted, public_url, certificate, supervisor)
         with _signals(supervisor, Draining(supervisor.interrupt, wanted.drain, processes.draining)):

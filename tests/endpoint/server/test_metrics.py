@@ -33,6 +33,15 @@ def told_by(found: Metrics) -> dict[str, float]:
     return samples(found.text()[0].decode())
 
 
+def test_a_process_that_was_killed_is_left_out_of_the_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(metrics.SHARED, str(tmp_path))
+    names = ["counter_7.db", "gauge_livesum_7.db", "gauge_livemin_7.db", "gauge_livesum_77.db"]
+    for name in names:
+        (tmp_path / name).write_bytes(b"")
+    metrics.forget(7)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["counter_7.db", "gauge_livesum_77.db"]
+
+
 def test_a_page_of_figures_that_is_written_later_has_its_place_on_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

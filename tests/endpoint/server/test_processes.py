@@ -59,9 +59,19 @@ class Supervised:
         self.started: list[FakeProcess] = []
         self.answers, self.well = threading.Event(), threading.Event()
         self.deaf = False
+        self.forgotten: list[FakeProcess] = []
         self.whole: list[bool] = []
         self.supervisor = Supervisor(
-            self._start, 2, 0.0, self.answers.set, self.well.set, every=0.01, limit=0.3, look=0.01, grace=0.1
+            self._start,
+            2,
+            0.0,
+            self.answers.set,
+            self.well.set,
+            forget=self.forgotten.append,
+            every=0.01,
+            limit=0.3,
+            look=0.01,
+            grace=0.1,
         )
         self._thread = threading.Thread(target=lambda: self.whole.append(self.supervisor.run()), daemon=True)
         self._thread.start()
@@ -98,6 +108,7 @@ def test_a_process_that_does_not_answer_is_killed_and_replaced(supervised: Super
     hanging.hangs.set()
     until(lambda: hanging.ended == ["killed"] and len(supervised.started) == 3, "another process")
     until(lambda: supervised.started[2].asked > 1, "questions to it")
+    until(lambda: supervised.forgotten == [hanging], "its figures to go")
     assert not supervised.started[0].ended
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import ssl
 import sys
@@ -34,6 +35,7 @@ from lifeboat_keys.user_key import UserKey
 from support.daemon.cli_client import Json, run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
 from support.patience import patience
+from support.waiting import until
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
 
@@ -126,6 +128,29 @@ def tls(endpoint: RunningEndpoint, version: ssl.TLSVersion) -> str | None:
         secured.sendall(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
         assert secured.recv(100).startswith(b"HTTP/1.1 200")
         return secured.version()
+
+
+def test_a_service_manager_hears_that_it_is_ready_and_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(patience())
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with running_endpoint(tmp_path / "data", plain=True):
+            told = {manager.recv(1000).decode().partition("\n")[0] for _ in range(2)}
+    assert told == {"READY=1", "WATCHDOG=1"}
+
+
+def test_a_certificate_that_changed_is_served_after_a_signal(tmp_path: Path) -> None:
+    """New processes answer before the former ones end."""
+    with running_endpoint(tmp_path) as running:
+        assert running.process is not None
+        first = psutil.Process(running.process.pid)
+        (former,) = first.children()
+        first.send_signal(signal.SIGHUP)
+        until(lambda: not former.is_running() or former.status() == psutil.STATUS_ZOMBIE, "the end of the former")
+        with running.client() as client:
+            assert client.get("/token").status_code == 200
+        assert running.stop() == 0
 
 
 def test_tls_1_3_is_spoken(endpoint: RunningEndpoint) -> None:
