@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.files import FileOperations, FolderEntry
 from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import Ignore
 from lifeboat_daemon.capture.read import has_usual_rights, key_of
@@ -131,7 +131,7 @@ class Walk:
             return
         self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
 
-    def _entry(self, entry: os.DirEntry[str], relative: str, log: os.DirEntry[str] | None) -> bool:
+    def _entry(self, entry: FolderEntry, relative: str, log: FolderEntry | None) -> bool:
         native = self.root.prefix + relative
         try:
             if entry.is_dir(follow_symlinks=False):
@@ -162,7 +162,7 @@ class Walk:
         self.scan.found[native] = Found(native, path, real, kind, key, name_hex, has_log)
         return True
 
-    def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
+    def _subfolder(self, entry: FolderEntry, relative: str) -> bool:
         if self.root.only is not None and not any(may_hold(glob, relative) for glob in self.root.only):
             self._name_beside(names.archive_name(relative)[0], is_folder=True)
             return False
@@ -214,7 +214,7 @@ class Walk:
         return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
 
 
-def _key(entry: os.DirEntry[str], log: os.DirEntry[str] | None) -> StatKey:
+def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:
     """Raises OSError."""
     key = key_of(entry.stat(follow_symlinks=False))
     if log is not None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.seams.files import FileOperations, NotRegular, StrPath
+from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
 from lifeboat_daemon.seen import StatKey
 
@@ -74,11 +74,11 @@ class SideFile(NamedTuple):
     """A file that SQLite keeps beside a database. `problem` says why it is not known whether it is one: the file that
     would be the database cannot be read."""
 
-    entry: os.DirEntry[str]
+    entry: FolderEntry
     problem: str
 
 
-def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> dict[str, SideFile]:
+def side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[str, SideFile]:
     """Return those of the entries of one folder, by name, that SQLite keeps beside a database that is there."""
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
