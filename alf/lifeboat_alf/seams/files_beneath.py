@@ -33,6 +33,10 @@ class FilesBeneath:
             held = self._held[name] = HeldFolder(name, remembers=self._remembers)
         return held
 
+    def status_of(self, folder: StrPath) -> os.stat_result:
+        """The stat of one of `folders`, as it is held. Raises LinkInPath, OSError."""
+        return self.hold(folder).status if CAN_WALK else os.stat(folder)
+
     def scan(self, folder: StrPath) -> Sequence[FolderEntry]:
         return self._files.scan(self._in(folder))
 

@@ -12,7 +12,7 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ SIDE_FILES = (WAL, "-shm", JOURNAL)
 PAGE = 512
 """Every database is as long as a multiple of its page size, of which this is the smallest."""
 LOCK_SECONDS = 0.2
+_PAUSE_SECONDS = 0.01
+_PENDING_BYTE = 0x40000000
+_SHARED_FIRST, _SHARED_SIZE = _PENDING_BYTE + 2, 510
 SETTLED_NS = 5_000_000_000
 _WAL_HEADER = 32
 _WAL_MAGIC = bytes.fromhex("377f06")
@@ -159,29 +162,22 @@ def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) 
         # Only a checkpoint writes into the file, and there is no checkpoint without a log.
         content = read_file(files, path, limit)
         return None if _mark(files, path, WAL) is not None else _with_stat_of_log(files, path, content)
-    try:
-        with _shared_lock(files, path) as descriptor:
-            return _with_stat_of_log(files, path, _read_locked(descriptor, path, limit))
-    except sqlite3.Error as error:
-        return _read_unlocked(files, path, limit, scratch, error)
-
-
-def _read_unlocked(
-    files: FileOperations, path: StrPath, limit: int, scratch: Path, error: sqlite3.Error
-) -> Content | None:
-    """A database that SQLite gives no read lock on: a transaction is open that has written into the file, or was
-    broken off, or the file is none of SQLite's."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return read_file(files, path, limit)
-    journal = _mark(files, path, JOURNAL)
-    if journal is not None:
+    if (journal := _mark(files, path, JOURNAL)) is not None:
         return _copy(files, path, limit, scratch, journal)
-    # Some programs keep their lock for as long as they run, and some file systems know no locks. A file that was left
-    # alone for a while, and has no journal, is between two transactions.
+    locked = _read_locked(files, path, limit)
+    if locked is None:
+        return _read_unlocked(files, path, limit, scratch)
+    # A program that was killed within a transaction has left a journal, but no lock.
+    return None if _mark(files, path, JOURNAL) is not None else _with_stat_of_log(files, path, locked)
+
+
+def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content | None:
+    """A database that is being written into, or that its program keeps its lock on for as long as it runs; some file
+    systems know no locks. A file that was left alone for a while, and has no journal, is between two transactions."""
     content = read_file(files, path, limit)
-    is_settled = abs(time.time_ns() - content.key.mtime_ns) >= SETTLED_NS
-    if not is_settled or _mark(files, path, JOURNAL) is not None or _is_damaged(files, content.data, scratch):
+    if _mark(files, path, JOURNAL) is not None:
+        return None
+    if abs(time.time_ns() - content.key.mtime_ns) < SETTLED_NS or _is_damaged(files, content.data, scratch):
         raise Unstable(os.fspath(path))
     return content
 
@@ -203,30 +199,43 @@ def _remove_copy(files: FileOperations, copy: Path) -> None:
             files.remove(copy.with_name(f"{copy.name}{end}"))
 
 
-@contextlib.contextmanager
-def _shared_lock(files: FileOperations, path: StrPath) -> Iterator[int]:
-    """A descriptor of a database while SQLite's read lock keeps every writer out. Raises sqlite3.Error, OSError.
+def _read_locked(files: FileOperations, path: StrPath, limit: int) -> Content | None:
+    """The bytes of a database while SQLite's read lock keeps every writer out; None when it cannot be had.
+>>>>>>> 3fa4a99c (capture: read below held folders only)
 
-    The descriptor is closed after the lock: closing any descriptor of a file ends this process's locks on it (POSIX).
+    The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
+    follow a link that took the place of a folder. Raises OverLimit, OSError.
     """
     descriptor = files.open_regular(path)
-    try:
-        address = f"{Path(path).absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=LOCK_SECONDS)
-        with contextlib.closing(connection):
-            connection.execute("begin")
-            connection.execute("select 1 from sqlite_master limit 1").fetchone()
-            yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _read_locked(descriptor: int, path: StrPath, limit: int) -> Content:
-    found = os.fstat(descriptor)
-    if found.st_size > limit:
-        raise OverLimit(os.fspath(path))
-    with os.fdopen(descriptor, "rb", closefd=False) as stream:
+    with os.fdopen(descriptor, "rb") as stream:  # closing it ends the lock
+        if not _lock_for_reading(descriptor):
+            return None
+        found = os.fstat(descriptor)
+        if found.st_size > limit:
+            raise OverLimit(os.fspath(path))
         return Content(stream.read(found.st_size), key_of(found))
+
+
+def _lock_for_reading(descriptor: int) -> bool:
+    """Take SQLite's SHARED lock ("File Locking And Concurrency In SQLite Version 3", os_unix.c)."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _PENDING_BYTE)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
+            finally:
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _PENDING_BYTE)
+        except OSError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return True
 
 
 def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> Content | None:

@@ -22,11 +22,11 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_now
 from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, look, to_path
-from lifeboat_daemon.restore.names import printable
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.state_db import throw_away
