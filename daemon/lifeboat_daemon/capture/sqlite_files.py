@@ -35,6 +35,9 @@ _WAL_HEADER = 32
 _WAL_MAGIC = bytes.fromhex("377f06")
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _JOURNAL_HEADER = 28
+_SUPER_SIZE = 20
+"""Bytes after the last page of a journal that names a super-journal: a page number, the name, its length, a checksum
+and the magic number of journals."""
 _COUNTERS = ((24, 28), (92, 100))
 """Where the header counts changes and names the SQLite version that made the last one ("Database File Format", 1.3)."""
 
@@ -249,10 +252,12 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
     files.make_folders(scratch, 0o700)
     try:
         key = _stat_with_log(files, path)
-        _copy_file(files, path, copy, limit)
-        _copy_file(files, f"{os.fspath(path)}{log.end}", copy.with_name(f"{copy.name}{log.end}"), limit)
+        files.write_new(copy, _bytes_of(files, path, limit), mode=0o600, sync=False)
+        log_bytes = _bytes_of(files, f"{os.fspath(path)}{log.end}", limit)
+        if log.end == JOURNAL:
+            log_bytes = _without_super_journal(files, log_bytes)
+        files.write_new(copy.with_name(f"{copy.name}{log.end}"), log_bytes, mode=0o600, sync=False)
         _work_in_log(copy)
-        # A journal of several databases names a file whose removal commits them all, and SQLite has looked for it.
         if _mark(files, path, log.end) != log:
             return None
         return Content(read_file(files, copy, limit).data, key)
@@ -264,12 +269,30 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
         _remove_copy(files, copy)
 
 
-def _copy_file(files: FileOperations, path: StrPath, copy: Path, limit: int) -> None:
+def _without_super_journal(files: FileOperations, journal: bytes) -> bytes:
+    """A journal without the name of the file whose removal commits a transaction of several databases; nothing when
+    that file is gone. SQLite reads the file and removes it, whatever path the writer of the journal put there."""
+    names = []
+    while journal.endswith(_JOURNAL_MAGIC) and len(journal) >= _SUPER_SIZE:
+        size = int.from_bytes(journal[-16:-12], "big")
+        end = max(len(journal) - 16 - size, 0)
+        names.append(journal[end : len(journal) - 16])
+        journal = journal[: max(end - 4, 0)]
+    path = os.fsdecode(names[0]) if names else ""
+    if os.path.isabs(path) and "\0" not in path:
+        try:
+            files.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+    return journal
+
+
+def _bytes_of(files: FileOperations, path: StrPath, limit: int) -> bytes:
     with os.fdopen(files.open_regular(path), "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > limit:
             raise OverLimit(os.fspath(path))
-        files.write_new(copy, stream.read(size), mode=0o600, sync=False)
+        return stream.read(size)
 
 
 def _work_in_log(copy: Path) -> None:
