@@ -6,17 +6,17 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
+from lifeboat_adapters.contract import Root
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
-from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
-from lifeboat_daemon.capture.scan import Scan
+from lifeboat_daemon.capture.read import OverLimit, Unstable
+from lifeboat_daemon.capture.scan import HeldRoots, Scan
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.words import count_text
 
@@ -57,7 +57,7 @@ def kept(context: Context, agent: Agent) -> list[Kept]:
     if seen is None:
         return sorted(held, key=lambda one: one.path)
     live = {found.path: found.real for found in seen.found.values()}
-    held = [replace(one, lost=find_lost(context.files, live[one.path])) if one.path in live else one for one in held]
+    held = [replace(one, lost=find_lost(seen.files, live[one.path])) if one.path in live else one for one in held]
     return sorted([*held, *_left_out(seen, {one.path for one in held})], key=lambda one: one.path)
 
 
@@ -124,12 +124,13 @@ def _scan(context: Context, agent: Agent) -> Scan | None:
         roots = list(adapter.roots(context.installation(agent)))
     except (AdapterError, OSError):
         return None
-    return scan.walk(context.files, roots, adapter, ignore.parse(_ignore_text(context, roots[0].folder)), {})
+    held = scan.HeldRoots(context.files, roots)
+    return scan.walk(held, roots, adapter, ignore.parse(_ignore_text(held, roots[0])), {})
 
 
-def _ignore_text(context: Context, workspace: Path) -> str:
+def _ignore_text(files: HeldRoots, workspace: Root) -> str:
     try:
-        data = read_file(context.files, workspace / ignore.FILE_NAME, ignore.LARGEST).data
+        data = files.read_ignore_file(workspace)
     except (OSError, OverLimit, Unstable):
         return ""
     return data.decode("utf-8", "replace")

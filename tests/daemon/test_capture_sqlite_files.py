@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 
@@ -295,3 +296,55 @@ def test_a_link_beside_what_is_named_like_a_log_hinders_no_capture(ada: Protecte
     ada.write("orders-wal", "no log\n")
     assert ada.capture().complete
     assert {"orders", "orders-wal"} <= {path.rpartition("/")[2] for path in paths_of(ada)}
+
+
+def leave_journal(database: Path, super_journal: Path) -> None:
+    """Leave what a transaction of several databases leaves that was cut off: a journal that takes this database back to
+    what it is now, and names the file whose removal would have committed the transaction."""
+    body, magic, nonce = database.read_bytes(), bytes.fromhex("d9d505f920a163d7"), 12345
+    size = int.from_bytes(body[16:18], "big")
+    page = body[:size]
+    check = (nonce + sum(page[place] for place in range(size - 200, 0, -200))) & 0xFFFFFFFF
+    header = magic + struct.pack(">IIIII", 1, nonce, len(body) // size, 512, size)
+    name = os.fsencode(super_journal)
+    end = struct.pack(">I", 0x40000000 // size + 1) + name + struct.pack(">II", len(name), sum(name)) + magic
+    journal = header.ljust(512, b"\0") + struct.pack(">I", 1) + page + struct.pack(">I", check) + end
+    database.with_name(f"{database.name}-journal").write_bytes(journal)
+
+
+def with_changed_header(database: Path) -> bytes:
+    """Write a page as a transaction would, and return what stood there before."""
+    before = database.read_bytes()
+    database.write_bytes(before[:60] + b"\1" + before[61:])  # the user version
+    return before
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_capture_removes_no_file_that_a_journal_names(
+    ada: Protected, database: Path, tmp_path: Path, times: int
+) -> None:
+    """SQLite removes a super-journal that no database needs, and the agent can write any path into its journal."""
+    with writer_of(database) as writer:
+        writer.run(TABLE, many(40))
+    keys = tmp_path / "authorized_keys"
+    keys.write_text("ssh-ed25519 AAAA user\n")
+    leave_journal(database, keys)
+    if times == 2:
+        journal = database.with_name("orders.db-journal")
+        end = journal.read_bytes()[-(20 + len(os.fsencode(keys))) :]
+        journal.write_bytes(journal.read_bytes() + end)
+    before = with_changed_header(database)
+    ada.capture()
+    assert keys.read_text() == "ssh-ed25519 AAAA user\n"
+    assert kept(ada)[60] == before[60]
+
+
+def test_a_transaction_of_several_databases_is_committed_once_its_super_journal_is_gone(
+    ada: Protected, database: Path, tmp_path: Path
+) -> None:
+    with writer_of(database) as writer:
+        writer.run(TABLE, many(40))
+    leave_journal(database, tmp_path / "gone-mj1")
+    changed = with_changed_header(database)
+    ada.capture()
+    assert (changed[60], kept(ada)[60]) == (0, 1)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import StrPath, SystemFiles
+from lifeboat_alf.seams.files import FolderEntry, StrPath, SystemFiles
 from lifeboat_daemon.service.fleet import Fleet
 from support.daemon.protected import Protected
 
@@ -26,7 +26,7 @@ class MovesHome(SystemFiles):
         if self.after is not None:
             self.after -= 1
 
-    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]:
+    def scan(self, folder: StrPath) -> Sequence[FolderEntry]:
         self._count()
         return super().scan(folder)
 

@@ -28,9 +28,12 @@ class Flushes:
         else:
             self.seen.append(("file", path, found.st_size))
 
-    def _replace(self, source: str | Path, target: str | Path) -> None:
-        self._rename(source, target)
-        self.seen.append(("renamed", Path(target), 0))
+    def _replace(
+        self, source: str | Path, target: str | Path, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None
+    ) -> None:
+        self._rename(source, target, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
+        above = "" if dst_dir_fd is None else os.readlink(f"/proc/self/fd/{dst_dir_fd}")
+        self.seen.append(("renamed", Path(above, target), 0))
 
     def kinds(self) -> list[str]:
         return [kind for kind, _, _ in self.seen]

@@ -12,19 +12,64 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-StrPath = str | os.PathLike[str]
+from lifeboat_alf.seams import beneath
+from lifeboat_alf.seams.beneath import PathBeneath, Place, StrPath, open_at
+
+__all__ = ["FileOperations", "FolderEntry", "NotRegular", "StrPath", "SystemFiles", "flush", "read_all", "write_atomic"]
 
 _PIECE = 1 << 20
 
 
-class FileOperations(Protocol):
-    """What the product does to files. Paths are absolute. Raises OSError, always."""
+class FolderEntry(Protocol):
+    """What stands in a folder, as `os.DirEntry` says it."""
 
-    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]: ...
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def path(self) -> str: ...
+
+    def __fspath__(self) -> str: ...
+
+    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
+
+
+class ListedEntry:
+    """What stands in a folder below a held one. Its stat was taken with the list; a link in it is never followed."""
+
+    __slots__ = ("_status", "name", "path")
+
+    def __init__(self, name: str, path: str, status: os.stat_result) -> None:
+        self.name = name
+        self.path = path
+        self._status = status
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def is_dir(self, *, follow_symlinks: bool = False) -> bool:
+        return stat.S_ISDIR(self._status.st_mode)
+
+    def is_file(self, *, follow_symlinks: bool = False) -> bool:
+        return stat.S_ISREG(self._status.st_mode)
+
+    def stat(self, *, follow_symlinks: bool = False) -> os.stat_result:
+        return self._status
+
+
+class FileOperations(Protocol):
+    """What the product does to files. Paths are absolute; one of type `PathBeneath` is walked from its held folder,
+    and no link in it is followed. Raises OSError, always."""
+
+    def scan(self, folder: StrPath) -> Sequence[FolderEntry]: ...
 
     def lstat(self, path: StrPath) -> os.stat_result: ...
 
@@ -80,27 +125,36 @@ def _make_folders(path: str, mode: int) -> None:
 class SystemFiles:
     """The real file system."""
 
-    def scan(self, folder: StrPath) -> list[os.DirEntry[str]]:
+    def scan(self, folder: StrPath) -> Sequence[FolderEntry]:
+        if isinstance(folder, PathBeneath):
+            above = os.path.join(folder, "")
+            found = folder.folder.entries(folder.relative)
+            return [ListedEntry(name, above + name, status) for name, status in found]
         with os.scandir(folder) as entries:
             return list(entries)
 
     def lstat(self, path: StrPath) -> os.stat_result:
-        return os.lstat(path)
+        with Place(path) as (name, folder):
+            return os.lstat(name, dir_fd=folder)
 
     def open_regular(self, path: StrPath) -> int:
         """A descriptor of a regular file, never following a link and never waiting for a FIFO's writer."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        descriptor = os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = open_at(path, flags | getattr(os, "O_BINARY", 0))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise NotRegular(f"{os.fspath(path)} is not a regular file")
         return descriptor
 
     def read_link(self, path: StrPath) -> str:
-        return os.readlink(path)
+        with Place(path) as (name, folder):
+            return os.readlink(name, dir_fd=folder)
 
     def make_folders(self, path: StrPath, mode: int = 0o777) -> None:
-        _make_folders(os.fspath(path), mode)
+        if isinstance(path, PathBeneath):
+            beneath.make_folders(path, mode)
+        else:
+            _make_folders(os.fspath(path), mode)
 
     def write_new(self, path: StrPath, data: bytes, *, mode: int = 0o666, sync: bool = True) -> None:
         """Make a file that must not exist yet."""
@@ -112,7 +166,7 @@ class SystemFiles:
 
     def _write(self, path: StrPath, pieces: Iterable[bytes], mode: int, *, sync: bool) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(path, flags, mode)
+        descriptor = open_at(path, flags, mode)
         try:
             for piece in pieces:
                 view = memoryview(piece)
@@ -124,28 +178,37 @@ class SystemFiles:
             os.close(descriptor)
 
     def replace(self, source: StrPath, target: StrPath) -> None:
-        os.replace(source, target)
+        with Place(source) as (old, from_folder), Place(target) as (new, to_folder):
+            os.replace(old, new, src_dir_fd=from_folder, dst_dir_fd=to_folder)
 
     def make_link(self, target: str, path: StrPath) -> None:
-        os.symlink(target, path)
+        with Place(path) as (name, folder):
+            os.symlink(target, name, dir_fd=folder)
 
     def set_times(self, path: StrPath, mtime_ns: int) -> None:
-        os.utime(path, ns=(mtime_ns, mtime_ns), follow_symlinks=os.utime not in os.supports_follow_symlinks)
+        with Place(path) as (name, folder):
+            follows = os.utime not in os.supports_follow_symlinks
+            os.utime(name, ns=(mtime_ns, mtime_ns), dir_fd=folder, follow_symlinks=follows)
 
     def set_mode(self, path: StrPath, mode: int) -> None:
-        os.chmod(path, mode)
+        if isinstance(path, PathBeneath):
+            beneath.set_mode(path, mode)
+        else:
+            os.chmod(path, mode)
 
     def remove(self, path: StrPath) -> None:
-        os.unlink(path)
+        with Place(path) as (name, folder):
+            os.unlink(name, dir_fd=folder)
 
     def remove_folder(self, path: StrPath) -> None:
-        os.rmdir(path)
+        with Place(path) as (name, folder):
+            os.rmdir(name, dir_fd=folder)
 
     def sync_folder(self, path: StrPath) -> None:
         """Make renames in a folder durable. Windows has no such call and needs none."""
         if os.name == "nt":
             return
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_at(path, os.O_RDONLY)
         try:
             flush(descriptor)
         finally:
@@ -157,7 +220,7 @@ class SystemFiles:
         if syncfs is None:
             os.sync()
             return
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_at(path, os.O_RDONLY)
         try:
             syncfs(descriptor)
         finally:

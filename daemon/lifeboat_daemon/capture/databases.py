@@ -100,7 +100,7 @@ class Databases:
 
     def _stat(self, path: str) -> list[int] | None:
         try:
-            found = self._session.context.files.lstat(path)
+            found = self._seen.scan.files.lstat(path)
         except OSError:
             return None
         return [found.st_size, found.st_mtime_ns, found.st_ino]

@@ -13,9 +13,9 @@ from lifeboat_alf import codec, layout
 from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
 from lifeboat_daemon.capture.installed import Installed, advice, find, taken_as_it_stands
-from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
+from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.report import CAPTURE
-from lifeboat_daemon.capture.scan import FOLDER, Scan
+from lifeboat_daemon.capture.scan import FOLDER, HeldRoots, Scan
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.seen import Known, StatKey
 
@@ -61,11 +61,12 @@ def look(session: Session, *, full: bool) -> Look | None:
     if installed is None:
         return None
     roots = list(adapter.roots(installed.installation))
-    text = _ignore_text(session, roots[0])
+    held = scan.HeldRoots(session.context.files, roots)
+    text = _ignore_text(session, held, roots[0])
     rules = _rules(adapter, roots, text)
     known, trusted = _known(session, roots, full=full)
     found = scan.walk(
-        session.context.files,
+        held,
         roots[:1] if installed.lost else roots,
         adapter,
         ignore.parse(text),
@@ -77,10 +78,10 @@ def look(session: Session, *, full: bool) -> Look | None:
     return None if _is_missing(session, seen) else seen
 
 
-def _ignore_text(session: Session, workspace: Root) -> str:
+def _ignore_text(session: Session, files: HeldRoots, workspace: Root) -> str:
     """The text of `.lifeboatignore`; the one last seen while it cannot be read."""
     try:
-        data = read_file(session.context.files, workspace.folder / ignore.FILE_NAME, ignore.LARGEST).data
+        data = files.read_ignore_file(workspace)
     except FileNotFoundError:
         return ""
     except (OSError, OverLimit, Unstable) as error:
@@ -140,7 +141,7 @@ def _was_replaced(session: Session, seen: Look, held: list[str]) -> bool:
     """Another folder under the same name is only believed when most of what was there is there again: devices get
     other numbers over a reboot, and a restore puts a new folder in place."""
     known = session.db.get(ROOT)
-    if known is None or known == scan.root_identity(seen.workspace.folder):
+    if known is None or known == seen.scan.files.identity_of(seen.workspace):
         return False
     still = sum(1 for name in held if name in seen.scan.found)
     if still * 2 >= len(held):

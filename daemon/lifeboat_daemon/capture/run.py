@@ -14,7 +14,7 @@ from lifeboat_alf.effective import visible_records
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, scan
+from lifeboat_daemon.capture import databases, guard, linkage, lookalikes
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
@@ -228,7 +228,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
     facts: JsonObject = {
         SEEN_AT: None if head is None else head.number,
         RULES: seen.rules,
-        ROOT: scan.root_identity(seen.workspace.folder),
+        ROOT: seen.scan.files.identity_of(seen.workspace),
         IGNORE: seen.ignore,
         SHARING: seen.installation.sharing or None,
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,

@@ -9,15 +9,15 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
-from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.files import FileOperations, FolderEntry
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_daemon.capture import names, sqlite_files
-from lifeboat_daemon.capture.ignore import Ignore
-from lifeboat_daemon.capture.read import has_usual_rights, key_of
+from lifeboat_daemon.capture.ignore import FILE_NAME, LARGEST, Ignore
+from lifeboat_daemon.capture.read import has_usual_rights, key_of, read_file
 from lifeboat_daemon.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
@@ -41,14 +41,33 @@ class Found(NamedTuple):
     has_log: bool = False
 
 
+class HeldRoots(FilesBeneath):
+    """The folders of roots, held open: what lies in them is reached without following a link. `folder_of` is the real
+    folder of each root, by its prefix."""
+
+    def __init__(self, files: FileOperations, roots: Iterable[Root]) -> None:
+        self.folder_of = {root.prefix: os.path.realpath(root.folder) for root in roots}
+        super().__init__(files, self.folder_of.values(), remembers=True)
+
+    def identity_of(self, root: Root) -> str:
+        """Device and inode of a root: one that was replaced as a whole has another one. Raises OSError."""
+        found = self.status_of(self.folder_of[root.prefix])
+        return f"{found.st_dev}:{found.st_ino}"
+
+    def read_ignore_file(self, root: Root) -> bytes:
+        """The `.lifeboatignore` of a root. Raises OverLimit, Unstable, OSError."""
+        return read_file(self, os.path.join(self.folder_of[root.prefix], FILE_NAME), LARGEST).data
+
+
 @dataclass(slots=True)
 class Scan:
-    """The outcome. `found` by native name; `skipped` archive paths with the reason; `unread` archive prefixes (folders,
-    ending with `/`) and files that could not be looked at, with the reason; `held_back` those that are being written,
-    in the same form; `missing_roots` prefixes whose folder is
-    not there; `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in
-    the runtime's own folder and was not asked for, with the reason: it may have been asked for before."""
+    """The outcome. `files` reads what was found. `found` by native name; `skipped` archive paths with the reason;
+    `unread` archive prefixes (folders, ending with `/`) and files that could not be looked at, with the reason;
+    `held_back` those that are being written, in the same form; `missing_roots` prefixes whose folder is not there;
+    `mounts` folders (ending with `/`) that are other file systems; `beside` archive paths of what lies in the runtime's
+    own folder and was not asked for, with the reason: it may have been asked for before."""
 
+    files: HeldRoots
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
@@ -81,7 +100,7 @@ def _is_among(native: str, names: Mapping[str, str]) -> bool:
 class Walk:
     """One walk over one root. `known` speeds up names that were placed before; empty when rules have changed."""
 
-    files: FileOperations
+    files: HeldRoots
     root: Root
     adapter: Adapter
     ignore: Ignore
@@ -91,11 +110,15 @@ class Walk:
     device: int = 0
 
     def run(self) -> None:
-        folder = os.path.realpath(self.root.folder)
-        if not os.path.isdir(folder):
+        folder = self.files.folder_of[self.root.prefix]
+        try:
+            self.device = self.files.status_of(folder).st_dev
+        except (FileNotFoundError, NotADirectoryError):
             self.scan.missing_roots[self.root.prefix] = "the folder is not there"
             return
-        self.device = os.stat(folder).st_dev
+        except OSError as error:
+            self._unreadable("", error)
+            return
         self._folder(folder, "")
 
     def _folder(self, real: str, relative: str) -> bool:
@@ -106,7 +129,7 @@ class Walk:
         try:
             entries = self.files.scan(real)
         except OSError as error:
-            self._unreadable(real, relative, error)
+            self._unreadable(relative, error)
             return True
         beside = sqlite_files.side_files(self.files, entries)
         kept = False
@@ -126,12 +149,12 @@ class Walk:
         elif self._is_wanted(name):
             self.scan.skipped[self.root.prefix + name] = "side file of a database"
 
-    def _unreadable(self, real: str, relative: str, error: OSError) -> None:
+    def _unreadable(self, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:
             return
         self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
 
-    def _entry(self, entry: os.DirEntry[str], relative: str, log: os.DirEntry[str] | None) -> bool:
+    def _entry(self, entry: FolderEntry, relative: str, log: FolderEntry | None) -> bool:
         native = self.root.prefix + relative
         try:
             if entry.is_dir(follow_symlinks=False):
@@ -162,7 +185,7 @@ class Walk:
         self.scan.found[native] = Found(native, path, real, kind, key, name_hex, has_log)
         return True
 
-    def _subfolder(self, entry: os.DirEntry[str], relative: str) -> bool:
+    def _subfolder(self, entry: FolderEntry, relative: str) -> bool:
         if self.root.only is not None and not any(may_hold(glob, relative) for glob in self.root.only):
             self._name_beside(names.archive_name(relative)[0], is_folder=True)
             return False
@@ -214,7 +237,7 @@ class Walk:
         return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
 
 
-def _key(entry: os.DirEntry[str], log: os.DirEntry[str] | None) -> StatKey:
+def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:
     """Raises OSError."""
     key = key_of(entry.stat(follow_symlinks=False))
     if log is not None:
@@ -238,14 +261,10 @@ def may_hold(glob: str, folder: str) -> bool:
 def walk(
     files: FileOperations, roots: list[Root], adapter: Adapter, ignore: Ignore, known: Mapping[str, Known]
 ) -> Scan:
-    """Walk all roots. The first one is the workspace. Raises nothing for what cannot be read: it is noted."""
-    scan = Scan()
+    """Walk all roots, or those that are held already. The first one is the workspace. Raises nothing for what cannot be
+    read: it is noted."""
+    held = files if isinstance(files, HeldRoots) else HeldRoots(files, roots)
+    scan = Scan(held)
     for number, root in enumerate(roots):
-        Walk(files, root, adapter, ignore, known, scan, number == 0).run()
+        Walk(held, root, adapter, ignore, known, scan, number == 0).run()
     return scan
-
-
-def root_identity(folder: Path) -> str:
-    """Device and inode of a folder: a root that was replaced as a whole has another one."""
-    found = os.stat(os.path.realpath(folder))
-    return f"{found.st_dev}:{found.st_ino}"

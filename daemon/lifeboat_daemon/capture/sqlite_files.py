@@ -12,11 +12,11 @@ import errno
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lifeboat_alf.seams.files import FileOperations, NotRegular, StrPath
+from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
 from lifeboat_daemon.seen import StatKey
 
@@ -27,11 +27,17 @@ SIDE_FILES = (WAL, "-shm", JOURNAL)
 PAGE = 512
 """Every database is as long as a multiple of its page size, of which this is the smallest."""
 LOCK_SECONDS = 0.2
+_PAUSE_SECONDS = 0.01
+_PENDING_BYTE = 0x40000000
+_SHARED_FIRST, _SHARED_SIZE = _PENDING_BYTE + 2, 510
 SETTLED_NS = 5_000_000_000
 _WAL_HEADER = 32
 _WAL_MAGIC = bytes.fromhex("377f06")
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _JOURNAL_HEADER = 28
+_SUPER_SIZE = 20
+"""Bytes after the last page of a journal that names a super-journal: a page number, the name, its length, a checksum
+and the magic number of journals."""
 _COUNTERS = ((24, 28), (92, 100))
 """Where the header counts changes and names the SQLite version that made the last one ("Database File Format", 1.3)."""
 
@@ -74,11 +80,11 @@ class SideFile(NamedTuple):
     """A file that SQLite keeps beside a database. `problem` says why it is not known whether it is one: the file that
     would be the database cannot be read."""
 
-    entry: os.DirEntry[str]
+    entry: FolderEntry
     problem: str
 
 
-def side_files(files: FileOperations, entries: Iterable[os.DirEntry[str]]) -> dict[str, SideFile]:
+def side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[str, SideFile]:
     """Return those of the entries of one folder, by name, that SQLite keeps beside a database that is there."""
     named = {entry.name: entry for entry in entries if entry.name.endswith(SIDE_FILES)}
     if not named:
@@ -159,29 +165,22 @@ def _read_once(files: FileOperations, path: StrPath, limit: int, scratch: Path) 
         # Only a checkpoint writes into the file, and there is no checkpoint without a log.
         content = read_file(files, path, limit)
         return None if _mark(files, path, WAL) is not None else _with_stat_of_log(files, path, content)
-    try:
-        with _shared_lock(files, path) as descriptor:
-            return _with_stat_of_log(files, path, _read_locked(descriptor, path, limit))
-    except sqlite3.Error as error:
-        return _read_unlocked(files, path, limit, scratch, error)
-
-
-def _read_unlocked(
-    files: FileOperations, path: StrPath, limit: int, scratch: Path, error: sqlite3.Error
-) -> Content | None:
-    """A database that SQLite gives no read lock on: a transaction is open that has written into the file, or was
-    broken off, or the file is none of SQLite's."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return read_file(files, path, limit)
-    journal = _mark(files, path, JOURNAL)
-    if journal is not None:
+    if (journal := _mark(files, path, JOURNAL)) is not None:
         return _copy(files, path, limit, scratch, journal)
-    # Some programs keep their lock for as long as they run, and some file systems know no locks. A file that was left
-    # alone for a while, and has no journal, is between two transactions.
+    locked = _read_locked(files, path, limit)
+    if locked is None:
+        return _read_unlocked(files, path, limit, scratch)
+    # A program that was killed within a transaction has left a journal, but no lock.
+    return None if _mark(files, path, JOURNAL) is not None else _with_stat_of_log(files, path, locked)
+
+
+def _read_unlocked(files: FileOperations, path: StrPath, limit: int, scratch: Path) -> Content | None:
+    """A database that is being written into, or that its program keeps its lock on for as long as it runs; some file
+    systems know no locks. A file that was left alone for a while, and has no journal, is between two transactions."""
     content = read_file(files, path, limit)
-    is_settled = abs(time.time_ns() - content.key.mtime_ns) >= SETTLED_NS
-    if not is_settled or _mark(files, path, JOURNAL) is not None or _is_damaged(files, content.data, scratch):
+    if _mark(files, path, JOURNAL) is not None:
+        return None
+    if abs(time.time_ns() - content.key.mtime_ns) < SETTLED_NS or _is_damaged(files, content.data, scratch):
         raise Unstable(os.fspath(path))
     return content
 
@@ -203,30 +202,43 @@ def _remove_copy(files: FileOperations, copy: Path) -> None:
             files.remove(copy.with_name(f"{copy.name}{end}"))
 
 
-@contextlib.contextmanager
-def _shared_lock(files: FileOperations, path: StrPath) -> Iterator[int]:
-    """A descriptor of a database while SQLite's read lock keeps every writer out. Raises sqlite3.Error, OSError.
+def _read_locked(files: FileOperations, path: StrPath, limit: int) -> Content | None:
+    """The bytes of a database while SQLite's read lock keeps every writer out; None when it cannot be had.
+    >>>>>>> 3fa4a99c (capture: read below held folders only)
 
-    The descriptor is closed after the lock: closing any descriptor of a file ends this process's locks on it (POSIX).
+        The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
+        follow a link that took the place of a folder. Raises OverLimit, OSError.
     """
     descriptor = files.open_regular(path)
-    try:
-        address = f"{Path(path).absolute().as_uri()}?mode=ro"
-        connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=LOCK_SECONDS)
-        with contextlib.closing(connection):
-            connection.execute("begin")
-            connection.execute("select 1 from sqlite_master limit 1").fetchone()
-            yield descriptor
-    finally:
-        os.close(descriptor)
-
-
-def _read_locked(descriptor: int, path: StrPath, limit: int) -> Content:
-    found = os.fstat(descriptor)
-    if found.st_size > limit:
-        raise OverLimit(os.fspath(path))
-    with os.fdopen(descriptor, "rb", closefd=False) as stream:
+    with os.fdopen(descriptor, "rb") as stream:  # closing it ends the lock
+        if not _lock_for_reading(descriptor):
+            return None
+        found = os.fstat(descriptor)
+        if found.st_size > limit:
+            raise OverLimit(os.fspath(path))
         return Content(stream.read(found.st_size), key_of(found))
+
+
+def _lock_for_reading(descriptor: int) -> bool:
+    """Take SQLite's SHARED lock ("File Locking And Concurrency In SQLite Version 3", os_unix.c)."""
+    try:
+        import fcntl
+    except ImportError:
+        return False
+    until = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, _PENDING_BYTE)
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
+            finally:
+                fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, _PENDING_BYTE)
+        except OSError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return True
 
 
 def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: LogMark) -> Content | None:
@@ -240,10 +252,12 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
     files.make_folders(scratch, 0o700)
     try:
         key = _stat_with_log(files, path)
-        _copy_file(files, path, copy, limit)
-        _copy_file(files, f"{os.fspath(path)}{log.end}", copy.with_name(f"{copy.name}{log.end}"), limit)
+        files.write_new(copy, _bytes_of(files, path, limit), mode=0o600, sync=False)
+        log_bytes = _bytes_of(files, f"{os.fspath(path)}{log.end}", limit)
+        if log.end == JOURNAL:
+            log_bytes = _without_super_journal(files, log_bytes)
+        files.write_new(copy.with_name(f"{copy.name}{log.end}"), log_bytes, mode=0o600, sync=False)
         _work_in_log(copy)
-        # A journal of several databases names a file whose removal commits them all, and SQLite has looked for it.
         if _mark(files, path, log.end) != log:
             return None
         return Content(read_file(files, copy, limit).data, key)
@@ -255,12 +269,30 @@ def _copy(files: FileOperations, path: StrPath, limit: int, scratch: Path, log: 
         _remove_copy(files, copy)
 
 
-def _copy_file(files: FileOperations, path: StrPath, copy: Path, limit: int) -> None:
+def _without_super_journal(files: FileOperations, journal: bytes) -> bytes:
+    """A journal without the name of the file whose removal commits a transaction of several databases; nothing when
+    that file is gone. SQLite reads the file and removes it, whatever path the writer of the journal put there."""
+    names = []
+    while journal.endswith(_JOURNAL_MAGIC) and len(journal) >= _SUPER_SIZE:
+        size = int.from_bytes(journal[-16:-12], "big")
+        end = max(len(journal) - 16 - size, 0)
+        names.append(journal[end : len(journal) - 16])
+        journal = journal[: max(end - 4, 0)]
+    path = os.fsdecode(names[0]) if names else ""
+    if os.path.isabs(path) and "\0" not in path:
+        try:
+            files.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
+    return journal
+
+
+def _bytes_of(files: FileOperations, path: StrPath, limit: int) -> bytes:
     with os.fdopen(files.open_regular(path), "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         if size > limit:
             raise OverLimit(os.fspath(path))
-        files.write_new(copy, stream.read(size), mode=0o600, sync=False)
+        return stream.read(size)
 
 
 def _work_in_log(copy: Path) -> None:

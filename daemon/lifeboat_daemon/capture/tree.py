@@ -380,7 +380,7 @@ class Tree:
         if any(parent in scan.found and scan.found[parent].kind != FOLDER for parent in parents(name)):
             return True
         try:
-            found = self.files.lstat(os.path.join(os.path.realpath(root.folder), relative))
+            found = self.files.lstat(os.path.join(scan.files.folder_of[root.prefix], relative))
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:

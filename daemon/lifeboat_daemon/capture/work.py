@@ -66,7 +66,7 @@ class Work:
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(
-            files=session.context.files,
+            files=seen.scan.files,
             overlay=session.overlay,
             cutter=self.cutter,
             report=session.report,
@@ -140,7 +140,7 @@ class Work:
             is_new = is_new or any(name.startswith(store.name) for name in self.tree.unseen)
             if any(found.path in report.late for found in store.files):
                 report.late[store.name] = stores.LATE
-            elif is_new and not stores.is_unchanged(self._session.context.files, store):
+            elif is_new and not stores.is_unchanged(self._seen.scan.files, store):
                 report.unstable[store.name] = stores.CHANGED
             else:
                 continue
@@ -284,7 +284,8 @@ class Work:
         while it is not there."""
         if self._session.head is None and os.name != "nt":
             head[RIGHTS] = ALL
-        mode = self._seen.workspace.folder.stat().st_mode
+        held = self._seen.scan.files
+        mode = held.status_of(held.folder_of[self._seen.workspace.prefix]).st_mode
         _set(head, WORKSPACE_MODE, "" if has_usual_rights(mode) else f"{mode & 0o777:03o}")
         state_dir = self._seen.installation.state_dir
         if state_dir is not None and state_dir.is_dir() and os.name != "nt":

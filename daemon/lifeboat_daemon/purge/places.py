@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.purging import Wanted, masked
 from lifeboat_alf.purging.opaque import HEAD, form_of
+from lifeboat_alf.seams.files import FileOperations, NotRegular
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import undo_folders
+from lifeboat_daemon.restore.moves import following_no_link, is_inside
 
 WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20
@@ -51,13 +53,13 @@ class Looked:
 def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
     """Every file of the workspace (also those that are not captured), of undo folders and of the home."""
     looked = Looked([], 0, {})
-    for place, name, path in _files(context, agent):
-        if path.is_symlink():  # it has no content of its own
-            continue
+    for files, place, name, path in _files(context, agent, looked.unread):
         try:
-            looked.sights += _sights(place, name, path, wanted)
+            if stat.S_ISLNK(files.lstat(path).st_mode):  # it has no content of its own
+                continue
+            looked.sights += _sights(files, place, name, path, wanted)
             looked.files += 1
-            if form := form_of(_start_of(path)):
+            if form := form_of(_start_of(files, path)):
                 looked.opaque[name] = form
         except OSError as error:
             looked.unread[name] = error.strerror or str(error)
@@ -66,31 +68,38 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
     return looked
 
 
-def _start_of(path: Path) -> bytes:
-    """The first bytes of a regular file, never behind a link; none of anything else. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+def _start_of(files: FileOperations, path: Path) -> bytes:
+    """The first bytes of a regular file; none of anything else. Raises OSError."""
+    try:
+        descriptor = files.open_regular(path)
+    except NotRegular:
+        return b""
     with os.fdopen(descriptor, "rb") as file:
-        return file.read(HEAD) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
+        return file.read(HEAD)
 
 
 class _TooLarge(Exception):
     pass
 
 
-def _files(context: Context, agent: Agent) -> Iterator[tuple[str, str, Path]]:
-    """Yield (place, the name people know, where it lies). Receipts are JSON: a name that is no UTF-8 is spelled as an
-    archive spells it."""
-    for name, path in _live(context, agent):
-        yield WORKSPACE, name, path
+_Place = tuple[FileOperations, str, str, Path]
+"""What reads it, the place, the name that people know, where it lies. Receipts are JSON: a name that is no UTF-8 is
+spelled as an archive spells it."""
+
+
+def _files(context: Context, agent: Agent, unread: dict[str, str]) -> Iterator[_Place]:
+    yield from _live(context, agent, unread)
+    files = following_no_link(context.files)
     for folder in undo_folders.of(context, agent):
-        for path in _tree(folder):
-            yield UNDO, _text(path), path
+        reads = context.files if is_inside(folder, context.home.folder) else files
+        for path in _tree(reads, folder, unread):
+            yield reads, UNDO, _text(path), path
     for folder in (context.home.logs_folder, context.home.restore_folder):
-        for path in _tree(folder):
-            yield HOME, _text(path.relative_to(context.home.folder)), path
+        for path in _tree(context.files, folder, unread):
+            yield context.files, HOME, _text(path.relative_to(context.home.folder)), path
 
 
-def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
+def _live(context: Context, agent: Agent, unread: dict[str, str]) -> Iterator[_Place]:
     """Nothing is ignored: what nobody captures may hold the text as well."""
     adapter = context.adapter(agent.runtime)
     try:
@@ -98,18 +107,22 @@ def _live(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
     except (AdapterError, OSError):
         return
     seen = scan.walk(context.files, roots, adapter, ignore.parse(""), {})
-    known = {os.path.realpath(found.real) for found in seen.found.values() if found.kind == scan.FILE}
-    for found in seen.found.values():
-        if found.kind == scan.FILE:
-            yield _name(agent, Path(found.real)), Path(found.real)
-    for path in _tree(agent.workspace):
-        if os.path.realpath(path) not in known and not _is_ours(path, agent.workspace):
-            yield _name(agent, path), path
+    workspace = Path(seen.files.folder_of[roots[0].prefix])
+    known = dict.fromkeys(found.real for found in seen.found.values() if found.kind == scan.FILE)
+    for real in known:
+        yield seen.files, WORKSPACE, _name(workspace, Path(real)), Path(real)
+    for path in _tree(seen.files, workspace, unread):
+        if os.fspath(path) not in known and not _leads_to(path, known) and not _is_ours(path, workspace):
+            yield seen.files, WORKSPACE, _name(workspace, path), path
 
 
-def _name(agent: Agent, path: Path) -> str:
+def _leads_to(path: Path, known: Container[str]) -> bool:
+    return path.is_symlink() and os.path.realpath(path) in known
+
+
+def _name(workspace: Path, path: Path) -> str:
     """As people know it: inside the workspace by its name there."""
-    return _text(path.relative_to(agent.workspace) if path.is_relative_to(agent.workspace) else path)
+    return _text(path.relative_to(workspace) if path.is_relative_to(workspace) else path)
 
 
 def _text(path: Path) -> str:
@@ -121,18 +134,30 @@ def _is_ours(path: Path, workspace: Path) -> bool:
     return any(scan.OURS in part for part in path.relative_to(workspace).parts[:-1])
 
 
-def _tree(folder: Path) -> Iterator[Path]:
-    for parent, _, names in os.walk(folder):
-        yield from (Path(parent, name) for name in sorted(names))
+def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterator[Path]:
+    """Everything below a folder that is no folder, nor a link to one. Nothing there is fine."""
+    waiting = [folder]
+    while waiting:
+        here = waiting.pop()
+        try:
+            entries = sorted(files.scan(here), key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            unread[_text(here)] = error.strerror or str(error)
+            continue
+        waiting += [Path(entry.path) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+        yield from (Path(entry.path) for entry in entries if not os.path.isdir(entry.path))
 
 
-def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight]:
+def _sights(files: FileOperations, place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight]:
     """Read in pieces that overlap, so that the size of a file costs no memory. Raises OSError, _TooLarge."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        descriptor = files.open_regular(path)
+    except NotRegular:
+        return
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            return
         if found.st_size > LARGEST:
             raise _TooLarge(f"{found.st_size} bytes are not looked through")
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()

@@ -18,8 +18,9 @@ from lifeboat_daemon.restore.recovery import settle, unfinished
 def of(context: Context, agent: Agent) -> list[Path]:
     """Folders that hold what a restore moved aside or staged, and that are there."""
     folders = [to_path(folder) for journal in _journals(context, agent) for folder in (*journal.work, *journal.undo)]
-    found = [folder for folder in (*folders, _staged(context, agent)) if look(context.files, folder) is not None]
-    return list(dict.fromkeys(found))
+    found = [folder for folder in dict.fromkeys(folders) if moves.standing(context.files, folder) is not None]
+    staged = _staged(context, agent)
+    return found if look(context.files, staged) is None else [*found, staged]
 
 
 def empty(context: Context, agent: Agent) -> int:

@@ -9,17 +9,18 @@ import contextlib
 import difflib
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.contract import Adapter
+from lifeboat_adapters.contract import Adapter, Root
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.purging.views import is_binary
 from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.seams.files import write_atomic
+from lifeboat_alf.seams.beneath import FolderExchanged, LinkInPath
+from lifeboat_alf.seams.files import FileOperations, write_atomic
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.capture.read import Content, OverLimit, Unstable, key_of, read_file
@@ -38,7 +39,7 @@ class WorkspaceCut:
     """What goes from one live file: `path` as the archive names it, how many `spans`, and the difference as text for
     the user's own terminal, "" for a binary file. `command` is what the user removes it with instead, where it is a row
     of the runtime's database, or a binary file of which nothing would be left. `file` and `key` are the file as it was
-    looked at."""
+    looked at, `files` reaches it without following a link."""
 
     path: str
     spans: int
@@ -46,6 +47,7 @@ class WorkspaceCut:
     command: str | None = None
     file: Path | None = None
     key: StatKey | None = None
+    files: FileOperations | None = field(default=None, compare=False, repr=False)
 
 
 def plan(context: Context, agent: Agent, vault: Vault, redaction: Redaction | None = None) -> list[WorkspaceCut]:
@@ -58,38 +60,41 @@ def plan(context: Context, agent: Agent, vault: Vault, redaction: Redaction | No
 
 
 def _of_files(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[WorkspaceCut]:
-    for path, file in _files(context, agent):
-        content = _read(context, file)
+    for files, path, file in _files(context, agent):
+        content = _read(files, file)
         if content is not None:
             made, spans = keep_out.cut(path, content.data)
             if spans and not made and is_binary(content.data):
                 yield WorkspaceCut(path, spans, "", f"rm {argument(str(file))}")
             elif spans:
-                yield WorkspaceCut(path, spans, _diff(path, content.data, made), None, file, content.key)
+                yield WorkspaceCut(path, spans, _diff(path, content.data, made), None, file, content.key, files)
 
 
-def _files(context: Context, agent: Agent) -> Iterator[tuple[str, Path]]:
+def _files(context: Context, agent: Agent) -> Iterator[tuple[FileOperations, str, Path]]:
     """Everything a capture would read. A file that holds what agents have in common is among them."""
     adapter = context.adapter(agent.runtime)
     try:
         roots = list(adapter.roots(context.installation(agent)))
     except (AdapterError, OSError):
         return
-    rules = ignore.parse(_text(context, roots[0].folder / ignore.FILE_NAME))
-    for found in scan.walk(context.files, roots, adapter, rules, {}).found.values():
+    held = scan.HeldRoots(context.files, roots)
+    rules = ignore.parse(_ignore_text(held, roots[0]))
+    for found in scan.walk(held, roots, adapter, rules, {}).found.values():
         if found.kind == FILE:
-            yield found.path, Path(found.real)
+            yield held, found.path, Path(found.real)
 
 
-def _text(context: Context, file: Path) -> str:
-    content = _read(context, file)
-    return "" if content is None else content.data.decode("utf-8", "replace")
+def _ignore_text(files: scan.HeldRoots, workspace: Root) -> str:
+    try:
+        return files.read_ignore_file(workspace).decode("utf-8", "replace")
+    except (OSError, OverLimit, Unstable):
+        return ""
 
 
-def _read(context: Context, file: Path) -> Content | None:
+def _read(files: FileOperations, file: Path) -> Content | None:
     """None for what a capture could not read either."""
     try:
-        return read_file(context.files, file, LARGEST)
+        return read_file(files, file, LARGEST)
     except (OSError, OverLimit, Unstable):
         return None
 
@@ -128,19 +133,22 @@ def cut(context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut]) 
     """Remove it from the files of a plan, each at once with its mode and time; the archive paths that were written. One
     that changed since stays as it is, and is not in the list. Raises OSError."""
     keep_out, adapter = KeepOut.of(context, vault), context.adapter(agent.runtime)
-    return [one.path for one in cuts if one.file is not None and _cut(context, adapter, keep_out, one, one.file)]
+    return [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
 
 
-def _cut(context: Context, adapter: Adapter, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:
-    content = _read(context, file)
+def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:
+    content = _read(files, file)
     if content is None or content.key != one.key:
         return False
     made, spans = keep_out.cut(one.path, content.data)
-    if spans != one.spans or _key(context, file) != one.key:
+    if spans != one.spans or _key(files, file) != one.key:
         return False
     mended = _mended(adapter, one.path, made)
     mode, time = stat.S_IMODE(content.key.mode), content.key.mtime_ns
-    write_atomic(context.files, file, mended, mode=mode, mtime_ns=time)
+    try:
+        write_atomic(files, file, mended, mode=mode, mtime_ns=time)
+    except (LinkInPath, FolderExchanged):
+        return False
     return True
 
 
@@ -157,8 +165,8 @@ def _mended(adapter: Adapter, path: str, body: bytes) -> bytes:
     return body if made is None else made.encode()
 
 
-def _key(context: Context, file: Path) -> StatKey | None:
+def _key(files: FileOperations, file: Path) -> StatKey | None:
     try:
-        return key_of(context.files.lstat(file))
+        return key_of(files.lstat(file))
     except OSError:
         return None

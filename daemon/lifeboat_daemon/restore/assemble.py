@@ -15,7 +15,7 @@ from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted, source_runtime
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_text
-from lifeboat_daemon.restore.moves import is_inside
+from lifeboat_daemon.restore.moves import following_no_link, is_inside
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
 from lifeboat_daemon.state_documents import home_mode
@@ -36,6 +36,7 @@ class Assembled:
 
 def assemble(files: FileOperations, plan: Plan, time: str, report: JsonObject) -> Assembled:
     """The journal of a plan, in phase `staging`. Looks at the disk, writes nothing but a probe."""
+    files = following_no_link(files)
     places = target.places(files, plan.target, plan.id)
     own, others = _by_root(plan)
     merges = any(item.action == Action.OVERWRITE for item in others)  # which an undo takes back file by file

@@ -6,7 +6,7 @@ from __future__ import annotations
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import RuntimeRunning
 from lifeboat_daemon.restore import moves, target
-from lifeboat_daemon.restore.journal import Journal, look, to_path
+from lifeboat_daemon.restore.journal import Journal, to_path
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
 
@@ -31,7 +31,7 @@ def check_before_undo(context: Context, journal: Journal) -> None:
 def check_before_recovery(context: Context, journal: Journal) -> None:
     """Raise RuntimeRunning when a database still has to take its place and its runtime was started meanwhile."""
     waiting = (move.staged for move in journal.moves if move.is_database and move.staged is not None)
-    if any(look(context.files, to_path(staged)) is not None for staged in waiting):
+    if any(moves.standing(context.files, to_path(staged)) is not None for staged in waiting):
         _check(context, journal, RestoreReport.from_json(journal.report).runtime)
 
 

@@ -10,6 +10,7 @@ from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.receipts import counted
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.restore.contents import FILE, MERGED
 from lifeboat_daemon.restore.credentials import Fate
@@ -63,7 +64,7 @@ def _text(data: bytes | None) -> str | None:
 def diffs(plan: Plan, hide: HideFile, files: FileOperations | None = None) -> Iterator[Diff]:
     """The diffs of every text file that a plan overwrites or removes. Credentials stay cut, and `hide` takes those that
     stand in a file on the disk out of it."""
-    files = files or SystemFiles()
+    files = FilesBeneath(files or SystemFiles(), [plan.target])
     stage = Stage(files, plan.state, None)
     for item in plan.items:
         # What the runtime has in its own folder may hold secrets that no state knows.

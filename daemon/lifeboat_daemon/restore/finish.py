@@ -22,6 +22,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_now
@@ -66,9 +67,17 @@ def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> Res
     """Remember what was moved, so that it can be moved back."""
     if journal.whole is not None or not (journal.moves or journal.make or journal.times or journal.modes):
         return report
-    done = replace(journal, phase=DONE, installed=moves.installed(context.files, journal), report=report.to_json())
+    left = moves.installed(context.files, journal)
+    done = replace(journal, phase=DONE, installed=left, report=report.to_json())
     journals.write(context.files, journals.undo_path(context.home, journal.id), done)
-    return replace(report, undo=True)
+    gone = [move.target for move, found in zip(journal.moves, left, strict=True) if move.staged and found is None]
+    return replace(report, undo=True, warnings=[*report.warnings, *_moved_away(gone)])
+
+
+def _moved_away(gone: list[str]) -> Iterator[str]:
+    if gone:
+        first = printable(str(to_path(gone[0])))
+        yield f"{len(gone)} restored files were moved or removed while the restore was running, {first} among them"
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Carry out a journal on the disk. Every function may be repeated: what is done already is recognised and left.
 
 A target is MOVED to the undo folder, never overwritten: `rename` onto a file destroys what was there, and a write
-by the agent in that moment with it.
+by the agent in that moment with it. Journals hold resolved paths, so no link is followed in any of them: one that
+stands in a path took the place of a folder since.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.errors import TargetChanged
 from lifeboat_daemon.progress import nothing
 from lifeboat_daemon.restore.journal import Folder, Journal, Mode, Move, Seen, Time, look, to_path
+from lifeboat_daemon.words import argument
 
 LOGS = ("-wal", "-shm", "-journal")
 """How the files beside an SQLite database end that it reads as its own."""
@@ -25,19 +29,26 @@ _GONE_ALREADY = (errno.ENOENT, errno.ENOTDIR)
 _STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY)
 
 
+def following_no_link(files: FileOperations, journal: Journal | None = None) -> FilesBeneath:
+    """The operations that the paths of a journal need; the workspace and the working folders are held open. An undo
+    folder below a workspace is the agent's to exchange, too."""
+    if isinstance(files, FilesBeneath):
+        return files
+    held = () if journal is None else (journal.workspace, *journal.work, *journal.undo)
+    return FilesBeneath(files, (*map(to_path, held), "/"))
+
+
 def standing(files: FileOperations, path: Path) -> Seen | None:
-    """What stands at the place of a journal; None for nothing. What lies behind a link is in another place: journals
-    hold resolved paths, so a link above is one that took the place of a folder since."""
-    return None if _is_behind_link(path) else look(files, path)
-
-
-def _is_behind_link(path: Path) -> bool:
-    return any(os.path.islink(parent) for parent in path.parents)
+    """What stands at the place of a journal; None for nothing. What lies behind a link is in another place."""
+    try:
+        return look(following_no_link(files), path)
+    except LinkInPath:
+        return None
 
 
 def check_unchanged(files: FileOperations, moves: Iterable[Move]) -> None:
     """Raise TargetChanged when a target is not what the plan saw."""
-    moves = list(moves)
+    files, moves = following_no_link(files), list(moves)
     for move in moves:
         if not move.loose and standing(files, to_path(move.target)) != move.seen:
             raise TargetChanged(f"{to_path(move.target)} changed since the plan was made; nothing was moved")
@@ -64,6 +75,7 @@ def _has_something(files: FileOperations, log: Path) -> bool:
 def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], None] = nothing) -> None:
     """Do what is left of a journal in phase `moving`; `moved` is called after each move, and after the
     one of a whole folder. Raises OSError."""
+    files = following_no_link(files, journal)
     if journal.whole is not None:
         _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
         moved()
@@ -88,6 +100,7 @@ def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], No
 
 def roll_back(files: FileOperations, journal: Journal) -> None:
     """Take back whatever of a journal was done: moves, folders that went or came, times, rights. Raises OSError."""
+    files = following_no_link(files, journal)
     for mode in journal.modes:
         _change_mode(files, Mode(mode.path, mode.old, mode.new))
     for move in reversed(journal.moves):
@@ -145,14 +158,23 @@ def _set_aside(files: FileOperations, target: Path, aside: Path) -> None:
 def _free(files: FileOperations, aside: Path) -> Path:
     """A name in the undo folder that keeps what is there: the agent may have written the file again since. Where a
     link went aside that stood above the file, the name lies beside it, not behind it."""
-    link = next((parent for parent in reversed(aside.parents) if os.path.islink(parent)), None)
-    if link is not None:
-        aside = link.with_name(f"{link.name}.below") / aside.relative_to(link)
+    aside = _before_links(files, aside)
     free, count = aside, 1
     while look(files, free) is not None:
         count += 1
         free = aside.with_name(f"{aside.name}.{count}")
     return free
+
+
+def _before_links(files: FileOperations, aside: Path) -> Path:
+    try:
+        look(files, aside)
+    except LinkInPath:
+        for parent in reversed(aside.parents):
+            found = standing(files, parent)
+            if found is not None and stat.S_ISLNK(found.kind):
+                return parent.with_name(f"{parent.name}.below") / aside.relative_to(parent)
+    return aside
 
 
 def _retreat(files: FileOperations, move: Move) -> None:
@@ -166,10 +188,10 @@ def _retreat(files: FileOperations, move: Move) -> None:
 
 def _drop(files: FileOperations, folder: Path) -> None:
     """Remove a folder if nothing is left in it. One that lies behind a link is another one."""
-    if _is_behind_link(folder):
-        return
     try:
         files.remove_folder(folder)
+    except LinkInPath:
+        return
     except OSError as error:
         if error.errno not in (*_GONE_ALREADY, *_STAYS):
             raise
@@ -197,7 +219,7 @@ def _change_mode(files: FileOperations, mode: Mode) -> None:
     path = to_path(mode.path)
     try:
         found = files.lstat(path)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, LinkInPath):
         return
     if stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) & 0o777 == mode.old:
         files.set_mode(path, mode.new)
@@ -206,22 +228,31 @@ def _change_mode(files: FileOperations, mode: Mode) -> None:
 def _flush(files: FileOperations, journal: Journal) -> None:
     if journal.moves or journal.make or journal.drop or journal.times or journal.modes:
         folder = to_path(journal.workspace)
-        files.sync_file_system(folder if folder.is_dir() else folder.parent)
+        files.sync_file_system(folder if _is_folder(standing(files, folder)) else folder.parent)
 
 
 def installed(files: FileOperations, journal: Journal) -> tuple[Seen | None, ...]:
     """What stands at each target once the journal has run."""
+    files = following_no_link(files, journal)
     return tuple(standing(files, to_path(move.target)) for move in journal.moves)
 
 
 def remove_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a folder of ours with everything in it, never following a link. Nothing there is fine."""
+    """Remove a working folder of a journal with everything in it. Nothing there is fine. Raises OSError."""
+    files = following_no_link(files)
+    if standing(files, folder) is not None:
+        remove_own_tree(files, folder)
+
+
+def remove_own_tree(files: FileOperations, folder: Path) -> None:
+    """Remove a folder that lies where only Lifeboat writes, with everything in it. Nothing there is fine. Raises
+    OSError."""
     if not _is_folder(look(files, folder)):
         return
     files.set_mode(folder, 0o700)  # a copy of one that nothing may be removed from
     for entry in files.scan(folder):
         if entry.is_dir(follow_symlinks=False):
-            remove_tree(files, Path(entry.path))
+            remove_own_tree(files, Path(entry.path))
         else:
             files.remove(entry.path)
     files.remove_folder(folder)
@@ -229,6 +260,7 @@ def remove_tree(files: FileOperations, folder: Path) -> None:
 
 def remove_empty_tree(files: FileOperations, folder: Path) -> None:
     """Remove a folder of ours if it holds nothing but folders; files in it stay, and so does a link in its place."""
+    files = following_no_link(files)
     if not _is_folder(standing(files, folder)):
         return
     for entry in files.scan(folder):
@@ -239,6 +271,16 @@ def remove_empty_tree(files: FileOperations, folder: Path) -> None:
 
 def _is_folder(found: Seen | None) -> bool:
     return found is not None and stat.S_ISDIR(found.kind)
+
+
+def way_out(error: Exception) -> str | None:
+    """The command that removes what keeps a journal from being carried out, where it is a link in the path of an
+    error."""
+    if not isinstance(error, LinkInPath):
+        return None
+    path = Path(os.fsdecode(error.filename))
+    link = next((each for each in (*reversed(path.parents), path) if os.path.islink(each)), None)
+    return None if link is None else f"mv {argument(str(link))} {argument(f'{link}.aside')}"
 
 
 def is_inside(path: Path, folder: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lifeboat_adapters.contract import Adapter, Installation, Placement
@@ -14,6 +14,7 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
@@ -200,6 +201,7 @@ def plan(
     agent = registered(context, agent_id)
     folder = _folder(target_folder, agent)
     target.check(context, folder, agent)
+    context = replace(context, files=FilesBeneath(context.files, [folder]))
     in_place = agent is not None and folder == target.resolve(agent.workspace)
     adapter = context.adapter(_runtime(state, agent if in_place else None, options))
     contents = contents_module.gather(state, inventory, adapter)

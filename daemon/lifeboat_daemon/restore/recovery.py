@@ -71,7 +71,8 @@ def settle_earlier(context: Context, agent_id: str) -> None:
             settle(context, journal)
         except (OSError, LifeboatError) as error:
             folder = to_path(journal.workspace)
-            raise RestoreFailed(f"an earlier one into {folder} cannot be finished yet: {error}") from error
+            message = f"an earlier one into {folder} cannot be finished yet: {error}"
+            raise RestoreFailed(message, fix=moves.way_out(error)) from error
 
 
 def settle(context: Context, journal: Journal) -> str:

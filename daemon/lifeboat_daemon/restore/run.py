@@ -28,6 +28,7 @@ from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
 from lifeboat_daemon.restore.plan import Plan, running_at
 from lifeboat_daemon.restore.recovery import settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.state_documents import workspace_mode
 from lifeboat_daemon.words import count_text
@@ -174,11 +175,13 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
 
 
 def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> None:
-    files, journal = context.files, assembled.journal
+    journal = assembled.journal
+    files = moves.following_no_link(context.files, journal)
     planned = len(assembled.files) + (0 if assembled.tree is None else len(assembled.tree[1]))
-    stage = Stage(files, plan.state, plan.file_filler, counted(tell, "Writing files", planned))
+    tell_of = counted(tell, "Writing files", planned)
+    stage = Stage(files, plan.state, plan.file_filler, tell_of, lambda: scratch_folder(context, "database"))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
-        files.make_folders(plan.installation.state_dir, 0o700)
+        context.files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
         files.make_folders(to_path(folder).parent)
         files.make_folders(to_path(folder), 0o700)
@@ -207,7 +210,8 @@ def _take_back(context: Context, journal: Journal, error: OSError) -> None:
         journals.write(context.files, journals.path_of(context.home, journal.id), replace(journal, phase=STAGING))
     except OSError as second:
         raise RestoreFailed(
-            f"{error}; putting everything back failed too ({second}); the next command goes on with it"
+            f"{error}; putting everything back failed too ({second}); the next command goes on with it",
+            fix=moves.way_out(second),
         ) from error
     put_away(context, replace(journal, phase=STAGING))
-    raise RestoreFailed(f"{error}; everything was put back") from error
+    raise RestoreFailed(f"{error}; everything was put back", fix=moves.way_out(error)) from error

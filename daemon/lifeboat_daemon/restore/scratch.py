@@ -42,7 +42,7 @@ def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        moves.remove_tree(context.files, folder)
+        moves.remove_own_tree(context.files, folder)
 
 
 def _has_room(context: Context) -> bool:
@@ -59,7 +59,7 @@ def remove_left(context: Context) -> None:
     for entry in context.files.scan(parent) if parent.is_dir() else ():
         if entry.name < limit or not _is_used(entry.name):
             with contextlib.suppress(FileNotFoundError):
-                moves.remove_tree(context.files, Path(entry.path))
+                moves.remove_own_tree(context.files, Path(entry.path))
 
 
 def _parent(context: Context) -> Path:

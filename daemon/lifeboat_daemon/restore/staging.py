@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
@@ -12,18 +13,27 @@ from lifeboat_daemon.progress import nothing
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Proven
+from lifeboat_daemon.restore.target import OURS
 
 
 class Stage:
     """Writes wanted files, calling `wrote` after each."""
 
     def __init__(
-        self, files: FileOperations, state: Proven, filler: Filler | None, wrote: Callable[[], None] = nothing
+        self,
+        files: FileOperations,
+        state: Proven,
+        filler: Filler | None,
+        wrote: Callable[[], None] = nothing,
+        aside: Callable[[], AbstractContextManager[Path]] | None = None,
     ) -> None:
+        """`aside` gives a private folder for what is not written through `files`, and copied from there; None: such a
+        file is made in its place."""
         self._files = files
         self._state = state
         self._filler = filler
         self._wrote = wrote
+        self._aside = aside
         self._folders: set[Path] = set()
         self._modes: dict[Path, int] = {}
 
@@ -45,7 +55,7 @@ class Stage:
         elif item.kind == LINK:
             self._files.make_link(item.target, path)
         elif item.make is not None:
-            _make(item.make, path)
+            self._make(item.make, path)
         else:
             self._files.write_new(path, self.bytes_of(item), mode=item.mode, sync=False)
         if item.kind == FILE:
@@ -71,13 +81,24 @@ class Stage:
         is_cut = bool(item.cuts) and (item.data is None or item.data_is_cut) and not item.has_gap
         return self._filler.fill(item, body) if is_cut and self._filler is not None else body
 
+    def _make(self, make: Callable[[Path], None], path: Path) -> None:
+        """Let an adapter make a file by its path; where the agent could exchange a folder above it, somewhere else."""
+        if self._aside is None or not path.parent.name.startswith(OURS):
+            _made(make, path)
+            return
+        with self._aside() as folder:
+            made = folder / path.name
+            _made(make, made)
+            with made.open("rb") as stream:
+                self._files.write_from(path, stream, mode=0o600)
+
     def _make_folder(self, folder: Path) -> None:
         if folder not in self._folders:
             self._files.make_folders(folder)
             self._folders.add(folder)
 
 
-def _make(make: Callable[[Path], None], path: Path) -> None:
+def _made(make: Callable[[Path], None], path: Path) -> None:
     """Raises OSError, also for what a database does not get done."""
     try:
         make(path)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK
 from lifeboat_daemon.restore.journal import Seen, seen_from
@@ -59,11 +60,11 @@ class NoTree:
 
 
 class DiskTree:
-    """A folder on the disk."""
+    """A folder on the disk; no link in it is followed."""
 
     def __init__(self, files: FileOperations, folder: Path) -> None:
-        self._files = files
-        self._folder = folder
+        self._folder = Path(os.path.realpath(folder))
+        self._files = FilesBeneath(files, [self._folder])
         self._folders: dict[str, bool] = {"": True}
 
     def find(self, name: str) -> Found | None:

@@ -34,7 +34,6 @@ from lifeboat_daemon.restore.journal import (
     Move,
     Seen,
     Time,
-    look,
     to_path,
     to_text,
 )
@@ -102,7 +101,7 @@ def check_untouched(files: FileOperations, journal: Journal) -> None:
 
 def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
     """The journal that takes another one back. What the restore made goes first, then what it moved aside returns."""
-    files, now = context.files, context.now()
+    files, now = moves.following_no_link(context.files, done), context.now()
     undo_id = f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}"
     folders = [to_path(folder) for folder in done.undo]
     back = [_move_back(files, move, _new_aside(move, folders, undo_id)) for move in reversed(done.moves)]
@@ -137,7 +136,7 @@ def _drop(done: Journal) -> Iterator[Folder]:
 def _undo_folders(files: FileOperations, done: Journal, folders: list[Path], undo_id: str) -> list[Path]:
     """One new folder for each place, and those of earlier undos that still hold something."""
     new = (_new_undo(folder, undo_id) for folder in folders)
-    left = (folder for folder in folders if done.id in folder.name or look(files, folder) is not None)
+    left = (folder for folder in folders if done.id in folder.name or moves.standing(files, folder) is not None)
     return list(dict.fromkeys((*new, *left)))
 
 
