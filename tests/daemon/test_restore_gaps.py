@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -204,3 +206,20 @@ def test_status_names_a_file_that_was_not_written_for_want_of_its_credentials(ad
     words = "openclaw.json lacks credentials since a restore: lifeboat restore ada --with-credentials"
     assert (found.state, words in found.reasons) == (status.NEEDS_KEY, True)
     assert not any("order.jsonl" in reason for reason in found.reasons)
+
+
+def test_a_database_with_a_gap_is_named_as_one_that_cannot_be_read(ada: Protected, tmp_path: Path) -> None:
+    database = ada.workspace / "orders.db"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("create table orders(what text)")
+        connection.executemany(
+            "insert into orders values(?)", [(f"I used {KEY} today, {number}",) for number in "0123"]
+        )
+    ada.capture()
+    before = database.read_bytes()
+    elsewhere = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
+    (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
+    assert said.endswith("--with-credentials puts them back; until then SQLite finds this database damaged")
+    assert "orders.db" in elsewhere.lacking
+    lost_and_restored(ada)
+    assert database.read_bytes() == before

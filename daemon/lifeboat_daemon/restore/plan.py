@@ -18,7 +18,7 @@ from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import not_captured
+from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.readable_json import printable
@@ -258,7 +258,7 @@ def plan(
         hazards=[] if verdict is Verdict.SIGNED else _hazards(state, contents, items),
         capabilities=missing_capabilities(state, adapter),
         warnings=[
-            *_warnings(items, contents),
+            *_warnings(state, items, contents),
             *_damaged_memories(inventory, options),
             *_never_captured(context, agent, state),
             *home.warnings,
@@ -546,7 +546,13 @@ def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
             yield from (f"{name} is not written: {reason}" for name in found)
 
 
-def _warnings(items: list[Item], contents: Contents) -> list[str]:
+def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
+    said = f"{printable(item.name)} has a gap: {item.reason}"
+    is_database = wanted.entry is not None and _body(state, wanted).startswith(sqlite_files.HEADER)
+    return f"{said}; until then SQLite finds this database damaged" if is_database else said
+
+
+def _warnings(state: State, items: list[Item], contents: Contents) -> list[str]:
     said = [
         f"{printable(item.name)}: {item.reason}, so it goes aside"
         for item in items
@@ -554,8 +560,6 @@ def _warnings(items: list[Item], contents: Contents) -> list[str]:
     ]
     skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
     said += _not_written(skipped)
-    said += [
-        f"{printable(each.name)} has a gap: {each.reason}" for each in items if each.wanted and each.wanted.has_gap
-    ]
+    said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
     said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
     return said
