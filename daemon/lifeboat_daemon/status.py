@@ -42,6 +42,7 @@ from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.words import argument, path_text, size_text
+from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
 from lifeboat_keys.home_keys import KeyStatus
 
@@ -178,10 +179,15 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
 
 
 def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
-    """The labels of credentials of the newest state whose key was lost with a file of this home."""
+    """The labels of credentials of the newest state whose key was lost with a file of this home. None where their
+    document is damaged, which a verification says."""
     if vault.head() is None:
         return ()
-    found = context.keys().lost_pairs_of(vault.agent_id, credentials_of(vault.state()).values())
+    try:
+        credentials = credentials_of(vault.state())
+    except VaultDamaged:
+        return ()
+    found = context.keys().lost_pairs_of(vault.agent_id, credentials.values())
     return tuple(sorted(str(one.get("label") or one["id"]) for one in found))
 
 
