@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_daemon.capture import sqlite_files
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.tree import LARGEST
@@ -20,6 +22,12 @@ class LiveFiles:
     files: FileOperations
     workspace: Path
     scratch: Path
+
+    @classmethod
+    def of(cls, files: FileOperations, workspace: Path, scratch: Path) -> LiveFiles:
+        """The files of a workspace, reached without following a link in it."""
+        real = Path(os.path.realpath(workspace))
+        return cls(FilesBeneath(files, [real]), real, scratch)
 
     def untouched(self, item: Wanted) -> bytes | None:
         """Return what a capture would read of a file that has the captured size and time; None for any other."""

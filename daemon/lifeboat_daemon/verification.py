@@ -257,7 +257,7 @@ def try_out(
         with scratch_folder(context, "verify") as folder:
             items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
             found += _write_and_compare(context.files, proven, items, tell)
-            live_files = LiveFiles(context.files, agent.workspace, folder / "live")
+            live_files = LiveFiles.of(context.files, agent.workspace, folder / "live")
             damaged, in_both = _check_databases(context.files, items, folder / "workspace", live_files)
             rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
             live, differing = 0, list[str]()

@@ -12,6 +12,8 @@ import pytest
 
 from lifeboat_alf.seams import beneath
 from lifeboat_alf.seams.files import StrPath
+from lifeboat_daemon.live_files import LiveFiles
+from lifeboat_daemon.restore.contents import Wanted
 from support.daemon.protected import Protected
 from support.exchanging import ExchangingFiles, exchange, needs_exchange
 
@@ -151,3 +153,17 @@ def test_nothing_outside_is_captured_beside_a_process_that_exchanges_a_folder_al
     jail.settle()
     jail.ada.capture()
     assert jail.ada.kept() == jail.ada.tree()
+
+
+def test_a_verification_compares_nothing_outside(jail: Jail, tmp_path: Path) -> None:
+    """A file behind a link is not the one that was captured, whatever its size and time."""
+    (jail.outside / "one.md").write_text("FIRST ONE.MD\n"[:13])
+    mtime_ns = (jail.notes / "one.md").stat().st_mtime_ns
+    os.utime(jail.outside / "one.md", ns=(mtime_ns, mtime_ns))
+    wanted = Wanted(
+        "notes/one.md", "artifacts/notes/one.md", "raw", {"mtime_ns": str(mtime_ns)}, data=b"first one.md\n"
+    )
+    live = LiveFiles.of(jail.files, jail.ada.workspace, tmp_path / "scratch")
+    assert live.untouched(wanted) == b"first one.md\n"
+    jail.exchange()
+    assert live.untouched(wanted) is None
