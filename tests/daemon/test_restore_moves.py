@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_daemon.errors import TargetChanged
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
@@ -130,3 +130,29 @@ def test_removing_a_tree_follows_no_link(tmp_path: Path, workspace: Path) -> Non
     moves.remove_tree(FILES, tmp_path / "stage")
     assert not (tmp_path / "stage").exists()
     assert (workspace / "SOUL.md").exists()
+
+
+class FlushedFileSystems(SystemFiles):
+    """Remembers what stood at a path whenever its file system was flushed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.seen: list[bytes] = []
+
+    def sync_file_system(self, path: StrPath) -> None:
+        super().sync_file_system(path)
+        self.seen.append(self._path.read_bytes())
+
+
+def test_what_was_moved_is_on_the_disk_before_the_journal_may_go(tmp_path: Path, workspace: Path) -> None:
+    files = FlushedFileSystems(workspace / "SOUL.md")
+    moves.roll_forward(files, journal(tmp_path, soul(tmp_path)))
+    assert files.seen == [b"new"]
+
+
+def test_what_was_moved_back_is_on_the_disk_before_the_journal_may_go(tmp_path: Path, workspace: Path) -> None:
+    written = journal(tmp_path, soul(tmp_path))
+    moves.roll_forward(FILES, written)
+    files = FlushedFileSystems(workspace / "SOUL.md")
+    moves.roll_back(files, written)
+    assert files.seen == [b"old"]
