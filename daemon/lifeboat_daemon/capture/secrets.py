@@ -16,12 +16,12 @@ from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Cut, Span
-from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues, encodable
 from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
+from lifeboat_alf.decoding import decode
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
@@ -374,7 +374,7 @@ class Cutter:
         if not (self._values or self._prints):
             return
         yield from self._spelled_in(data)
-        for reading in readings(data):
+        for reading in decode(data):
             for found in self._spelled_in(reading.data):
                 yield Known(*reading.span(found.start, found.end), found.value)
 
