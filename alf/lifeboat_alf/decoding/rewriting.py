@@ -22,9 +22,10 @@ _ESCAPE = re.compile(
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
-    rb"[\\=]?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
+    rb"\\?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
     rb"|[\"'][ \t]*[+,.]?[ \t]*\\?(?:\r?\n)?[ \t]*[\"']"
     rb"|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad|\x1b\[[0-9;]{0,16}m"
 )
@@ -143,7 +144,10 @@ def _of_entity(hit: re.Match[bytes]) -> bytes:
 
 
 def _of_quoted(hit: re.Match[bytes]) -> bytes:
-    return bytes.fromhex(hit[1].decode("ascii")) if hit[1] else b""
+    if hit[1]:
+        return bytes.fromhex(hit[1].decode("ascii"))
+    line = hit.string[hit.string.rfind(b"\n", 0, hit.start()) + 1 : hit.start()]
+    return hit[0] if len(line) % 4 == 3 and not line.strip(_LETTERS) else b""  # the end of base64
 
 
 def _of_mime_word(hit: re.Match[bytes]) -> bytes:

@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import Work
+
+NOT_READ = (
+    "encrypted files, pictures, sound, films, PDF, archives other than gzip, bzip2, xz, tar and zip, "
+    "and what is encoded or compressed more than twice"
+)
+"""What no search looks into."""
+
 _STARTS = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
     (b"\x04\x22\x4d\x18", "lz4"),
@@ -33,3 +42,17 @@ def unread_form(start: bytes) -> str:
         return "a film"
     form = next((name for magic, name in _STARTS if start.startswith(magic)), "")
     return "" if start[:2] == b"BM" and b"\0" not in start[:16] else form
+
+
+def unread_in(data: bytes) -> str:
+    """Return what of these bytes is not looked into, in words; "" where that is nothing."""
+    work = Work.for_size(len(data))
+    for _ in decode(data, work):
+        pass
+    return unread_words(data, work)
+
+
+def unread_words(data: bytes, work: Work) -> str:
+    """As `unread_in`, of bytes that were decoded with `work`."""
+    form = unread_form(data[:64])
+    return ", ".join([form] if form else sorted(work.unread))

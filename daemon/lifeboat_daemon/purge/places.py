@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.decoding.limits import TOO_LARGE
+from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.purging import Wanted, masked
-from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.capture.names import archive_name
@@ -53,22 +54,16 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
     looked = Looked([], 0, {})
     for place, name, path in _files(context, agent):
         try:
-            looked.sights += _sights(place, name, path, wanted)
+            unread = set[str]()
+            looked.sights += _sights(place, name, path, wanted, unread)
             looked.files += 1
-            if form := form_of(_start_of(path)):
-                looked.opaque[name] = form
+            if unread:
+                looked.opaque[name] = ", ".join(sorted(unread))
         except OSError as error:
             looked.unread[name] = error.strerror or str(error)
         except _TooLarge as error:
             looked.unread[name] = str(error)
     return looked
-
-
-def _start_of(path: Path) -> bytes:
-    """The first bytes of a regular file, never behind a link; none of anything else. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(HEAD) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
 
 class _TooLarge(Exception):
@@ -124,8 +119,9 @@ def _tree(folder: Path) -> Iterator[Path]:
         yield from (Path(parent, name) for name in sorted(names))
 
 
-def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight]:
-    """Read in pieces that overlap, so that the size of a file costs no memory. Raises OSError, _TooLarge."""
+def _sights(place: str, name: str, path: Path, wanted: Wanted, unread: set[str]) -> Iterator[Sight]:
+    """Read in pieces that overlap, so that the size of a file costs no memory; what is not looked into is added to
+    `unread`. Raises OSError, _TooLarge."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
@@ -134,7 +130,10 @@ def _sights(place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight
         if found.st_size > LARGEST:
             raise _TooLarge(f"{found.st_size} bytes are not looked through")
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
+        is_cut = found.st_size > _CHUNK
         while data:
+            if form := unread_in(data):
+                unread.add(TOO_LARGE if is_cut else form)
             for span in wanted.spans(name, data):
                 sight = Sight(place, name, lines + data.count(b"\n", 0, span[0]) + 1, _masked(data, span))
                 if (sight.line or 0, sight.masked) not in seen:
