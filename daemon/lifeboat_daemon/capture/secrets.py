@@ -21,7 +21,8 @@ from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
-from lifeboat_alf.decoding import decode
+from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
@@ -50,6 +51,11 @@ RUNTIME_KEY = "needs-runtime-key"
 
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
+
+LARGEST_CUT = 4 << 20
+"""Bytes. A larger compressed part with a known secret in it is named and stays: a sealed credential holds all of it."""
+
+HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
 
 LONGEST_KNOWN = 4096
 """Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
@@ -108,6 +114,7 @@ class Cutter:
         self._before = codec.canonical(self.memory())
         self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
+        self.unread: dict[str, str] = {}
         self.gaps: set[str] = set(gaps)
 
     def memory(self) -> JsonObject:
@@ -176,9 +183,10 @@ class Cutter:
 
     def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
         """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
-        return self._cut_found(
-            path, data, _sealable([secret for secret in secrets if secret.value]), list(self.known_in(data))
-        )
+        work = Work.for_size(len(data))
+        known = list(self.known_in(data, work))
+        self.unread[path] = unread_words(data, work)
+        return self._cut_found(path, data, _sealable([secret for secret in secrets if secret.value]), known)
 
     def cut_known(self, path: str, data: bytes, known: list[Known], *, exposed: bool) -> tuple[bytes, list[JsonObject]]:
         """As `cut`, of values that were found before the bytes were put together; `exposed` says that one of them
@@ -369,14 +377,20 @@ class Cutter:
         data = _bytes_of(text)
         return masked(data, ((found.start, found.end) for found in self._search.spans(data))).decode("utf-8", "replace")
 
-    def known_in(self, data: bytes) -> Iterator[Known]:
-        """Where known values stand, also in what an encoded part of the text says."""
+    def known_in(self, data: bytes, work: Work | None = None) -> Iterator[Known]:
+        """Where known values stand, also in what an encoded part of the text says. `work` then names what was not
+        looked into."""
+        work = work or Work.for_size(len(data))
         if not (self._values or self._prints):
             return
         yield from self._spelled_in(data)
-        for reading in decode(data):
+        for reading in decode(data, work):
             for found in self._spelled_in(reading.data):
-                yield Known(*reading.span(found.start, found.end), found.value)
+                start, end = reading.span(found.start, found.end)
+                if end - start > LARGEST_CUT:
+                    work.unread.add(HOLDS_SECRET)
+                else:
+                    yield Known(start, end, found.value)
 
     def _spelled_in(self, data: bytes) -> Iterator[Known]:
         """Values of this capture, and those that only earlier ones read, as words of their own."""

@@ -40,7 +40,7 @@ everything."""
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
-    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
+    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file, `unread` the form of files that are not looked into; `share` and `matters`
     are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged; `runtime`
     is the one whose workspace it is."""
 
@@ -57,6 +57,7 @@ class Tree:
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
+    unread: dict[str, str]
     runtime: str
     paced: bool = False
     withheld: frozenset[str] = frozenset()
@@ -294,6 +295,7 @@ class Tree:
             self._remember(name, found._replace(key=content.key))
             return
         data, cuts = self.cutter.cut(found.path, content.data, secrets)
+        self._note_unread(found.path)
         if matters is not None:
             self.cutter.note_what_matters(found.path, matters, data)
         meta = self._with_attachment(found.path, read.file_meta(content.key, found.name_hex), len(data))
@@ -326,6 +328,12 @@ class Tree:
         if not sqlite_files.differs_in_counters_only(body, data):
             return data, meta
         return body, {**meta, **{name: value for name, value in old.meta.items() if name == "mtime_ns"}}
+
+    def _note_unread(self, path: str) -> None:
+        """Remember what of a file the search for known secrets did not look into."""
+        self.unread.pop(path, None)
+        if form := self.cutter.unread.get(path):
+            self.unread[path] = form
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""
@@ -405,6 +413,7 @@ class Tree:
         """Forget what a file held that is none any more."""
         self.cutter.release(path)
         self.lookalikes.pop(path, None)
+        self.unread.pop(path, None)
 
     def _drop_conflicting(self, scan: Scan) -> None:
         """Drop what cannot stand beside what is there now, also where its absence alone is no deletion: what lay there

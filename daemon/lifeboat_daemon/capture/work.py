@@ -79,6 +79,7 @@ class Work:
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
+            unread=lookalikes.read_unread(session.db),
             paced=session.paced,
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
