@@ -186,9 +186,7 @@ def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
     return tuple(sorted(str(one.get("label") or one["id"]) for one in found))
 
 
-def _of_caches(
-    context: Context, vault: Vault
-) -> tuple[JsonObject, lookalikes.Places, dict[str, str], str | None]:
+def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, dict[str, str], str | None]:
     """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used; nothing before the first
     capture."""
     path = context.home.state_file(vault.agent_id)

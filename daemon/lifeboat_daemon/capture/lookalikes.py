@@ -71,4 +71,3 @@ def read_unread(db: StateDb) -> dict[str, str]:
 def to_json(found: Places) -> dict[str, list[list[int | str]]] | None:
     """What `read` reads, None where nothing was found."""
     return {path: [list(place) for place in places] for path, places in found.items()} or None
-

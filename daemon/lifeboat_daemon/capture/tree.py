@@ -147,7 +147,7 @@ class Tree:
                 contents.append((name, found, *one))
         for name, found, content, secrets in contents:
             self._forget_former_path(name, found, known)
-            self._put(name, found, content, secrets, is_new=name not in known)
+            self._put(name, found, content, secrets, known)
         for name, found in large:
             self._take_large(name, found, known)
         return self._news
@@ -172,7 +172,7 @@ class Tree:
             self.large.new.pop(found.path, None)
             return
         self._forget_former_path(name, found, known)
-        self._put(name, found, *one, is_new=name not in known)
+        self._put(name, found, *one, known)
         put = self.overlay.puts.get(found.path)
         if put is not None and isinstance(put.body, bytes):
             staged = self.staging / str(len(self.large.new))
@@ -288,13 +288,16 @@ class Tree:
         self._note(found.path, self.overlay.put(found.path, meta, b""))
         self._remember(name, found)
 
-    def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret], *, is_new: bool) -> None:
-        """`is_new`: the caches say nothing about the file."""
+    def _put(
+        self, name: str, found: Found, content: read.Content, secrets: list[Secret], known: dict[str, Known]
+    ) -> None:
+        """`known`: what the caches say about files."""
         matters = self.matters(found.path, content.data)
         if matters is not None and self.cutter.holds_what_matters(found.path, matters):
             self._remember(name, found._replace(key=content.key))
             return
-        data, cuts = self.cutter.cut(found.path, content.data, secrets)
+        may_differ = self._may_differ(name, found, content, known)
+        data, cuts = self.cutter.cut(found.path, content.data, secrets, may_differ=may_differ)
         self._note_unread(found.path)
         if matters is not None:
             self.cutter.note_what_matters(found.path, matters, data)
@@ -311,7 +314,7 @@ class Tree:
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
-        if changed or is_new or self._everything:
+        if changed or name not in known or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
@@ -328,6 +331,13 @@ class Tree:
         if not sqlite_files.differs_in_counters_only(body, data):
             return data, meta
         return body, {**meta, **{name: value for name, value in old.meta.items() if name == "mtime_ns"}}
+
+    def _may_differ(self, name: str, found: Found, content: read.Content, known: dict[str, Known]) -> bool:
+        """Whether a file can be another one than at the last capture, by its stat; by the time in the vault where the
+        caches say nothing."""
+        if name in known and known[name].key.inode >= 0:
+            return content.key != found.key or self._differs(found, known[name])
+        return (self.overlay.meta(found.path) or {}).get("mtime_ns") != str(content.key.mtime_ns)
 
     def _note_unread(self, path: str) -> None:
         """Remember what of a file the search for known secrets did not look into."""

@@ -107,7 +107,7 @@ class Work:
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
-        everything = not self._seen.trusted
+        everything = not self._seen.trusted or self.cutter.is_outdated
         # What the stores of the runtime hold is known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()
         waiting = any(path.startswith(self._databases.prefix) for path in again)
