@@ -1,4 +1,4 @@
-"""Texts in which other characters stand for the ones that are meant: escapes, entities, quoted-printable, broken lines."""
+"""Texts in which other characters stand for those that are meant: escapes, entities, quoted-printable, broken lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _JOINT = re.compile(
     rb"|[\"'][ \t]*[+,.]?[ \t]*\\?(?:\r?\n)?[ \t]*[\"']"
     rb"|\xe2\x80[\x8b-\x8f]|\xe2\x81\xa0|\xef\xbb\xbf|\xc2\xad|\x1b\[[0-9;]{0,16}m"
 )
-"""What stands inside of a word that goes on behind it: the end of a line with the indentation, quotation or comment mark
+"""What stands inside a word that goes on behind it: the end of a line with the indentation or comment mark
 of the next one, two string literals, a character without width, a change of colour."""
 _ASCII = bytes(ord("x") if 0x20 <= byte < 0x7F or byte in b"\t\r\n\x1b" else ord(" ") for byte in range(256))
 _STRETCH = re.compile(b"x{%d,}" % LEAST)

@@ -373,7 +373,7 @@ class Cutter:
         """Seal a value of which no print is kept, unless the file is the same as before."""
         old = self._documents.get(credential_id)
         known = self._credentials[credential_id]
-        if old is None or not is_same:
+        if old is None or not is_same or credential_id in self._shut:
             self._documents[credential_id] = self._document(credential_id, kind, payload, old, rotated=False)
         known.update(payload="", value="")
         known.pop("sealed_value", None)
