@@ -187,8 +187,8 @@ def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
 
 
 def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, dict[str, str], str | None]:
-    """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used; nothing before the first
-    capture."""
+    """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used;
+    nothing before the first capture."""
     path = context.home.state_file(vault.agent_id)
     if not is_there(context.files, path):
         return {}, {}, {}, None

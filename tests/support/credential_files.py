@@ -1,5 +1,5 @@
-"""33 kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what is
-to be done: `cut`, `reported`, or `kept` where nothing tells that it is one."""
+"""33 kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what
+happens: `cut`, `reported`, or `kept` where nothing tells that it is one."""
 
 from __future__ import annotations
 

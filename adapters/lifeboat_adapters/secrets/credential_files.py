@@ -1,7 +1,7 @@
 """Files that programs make to hold credentials, told by their name and sometimes by what they begin with.
 
-Everything that their format calls a credential is cut, whatever it looks like. Lines are matched, nothing is parsed as a
-whole: such a file is cut as well where it is damaged.
+Everything that their format calls a credential is cut, whatever it looks like. Lines are matched and nothing is parsed
+as a whole, so a damaged file is cut, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ _YAML = (
     + rb"|client-key-data)[ \t]*:[ \t]*[\"']?([^\s\"'#|>][^\r\n\"'#]*[^\s\"'#])",
 )
 _PRIVATE_KEY = (
-    rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
+    rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*"
+    rb"((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
 )
 
 
@@ -78,8 +79,10 @@ KINDS = (
     Kind(
         "wordpress",
         r"wp-config\.php",
-        (rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*'([^'\n]+)'",)
-        + (rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*\"([^\"\n]+)\"",),
+        (
+            rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*'([^'\n]+)'",
+            rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*\"([^\"\n]+)\"",
+        ),
     ),
     Kind(
         "maven",

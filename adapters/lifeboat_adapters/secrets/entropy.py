@@ -40,7 +40,7 @@ def is_guessable(value: str) -> bool:
     if len(value) < LEAST_PRINTED:
         return True
     rest = _WORD.sub("", value)
-    found = sum(max(BITS_OF_WORD, BITS_OF_LETTER * len(word)) for word in _WORD.findall(value))
+    found: float = sum(max(BITS_OF_WORD, BITS_OF_LETTER * len(word)) for word in _WORD.findall(value))
     found += sum(map(_bits_of, set(rest)))
     found += BITS_OF_REPEATED * (len(rest) - len(set(rest)))
     return min(found, bits(value) * len(value)) < LEAST_GUESSES

@@ -112,7 +112,8 @@ _KINDS = tuple((mark, kind) for kind, shape in _SHAPES.items() for mark in shape
 _NAMES = tuple(b"pass pwd secret token key credential".split())
 """What a name that promises a secret holds: few, since every file is searched for each of them."""
 _ASSIGNED = re.compile(
-    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access )|(?<=private )|(?<=secret ))key)"
+    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential"
+    rb"|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access )|(?<=private )|(?<=secret ))key)"
     rb"s?[\"'`*_]{0,3}[ \t]{0,3}(?:[:=]{1,2}>?|is\b)[ \t]{0,3}[\"'`*_]{0,3}(?:Bearer |Basic )?"
     rb"([^\s\"'`<>,;()\[\]{}|]{8,512}+)(?![(\[])",
     re.IGNORECASE,

@@ -40,9 +40,9 @@ everything."""
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
-    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file, `unread` the form of files that are not looked into; `share` and `matters`
-    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged; `runtime`
-    is the one whose workspace it is."""
+    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file, `unread` the form of
+    files that are not looked into; `share` and `matters` are the adapter's; `withheld` are paths whose absence is no
+    deletion; `keep_out` knows what was purged; `runtime` is the one whose workspace it is."""
 
     files: FileOperations
     overlay: Overlay

@@ -13,8 +13,8 @@ from lifeboat_daemon.words import path_text
 
 TITLE = "What looks like a secret"
 FIX = (
-    "put it into the runtime's credential store, or as NAME=value into a .env file of the workspace: then it is cut everywhere; have the service revoke what was "
-    "written down; a false alarm: write lifeboat:allow on that line"
+    "put it into the runtime's credential store, or as NAME=value into a .env file of the workspace: then it is cut "
+    "everywhere; have the service revoke what was written down; a false alarm: write lifeboat:allow on that line"
 )
 
 
