@@ -148,7 +148,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
     head = vault.head()
     verified: JsonObject = vault.get(LAST_VERIFIED) or {}
     whole: JsonObject = vault.get(LAST_WHOLE) or {}
-    captured, alike, cache_problem = _of_caches(context, vault)
+    captured, alike, unread, cache_problem = _of_caches(context, vault)
     space = room.measure(context, agent, vault)
     left = not_captured.read(captured)
     return Facts(
@@ -172,6 +172,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         gaps=tuple(map(path_text, sorted(withheld.without_credentials(vault)))),
         shut=_shut(context, vault),
         lookalikes=sum(len(places) for places in alike.values()),
+        not_looked_into=len(unread),
         vault_bytes=space.used,
         remotes=remote_facts.of_vault(context, vault, head),
         unreadable=cache_problem,
@@ -191,12 +192,12 @@ def _shut(context: Context, vault: Vault) -> tuple[str, ...]:
     return tuple(sorted(str(one.get("label") or one["id"]) for one in found))
 
 
-def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, str | None]:
-    """What the last capture said, what looks like a secret, and why the cache cannot be used; nothing before the first
-    capture."""
+def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.Places, dict[str, str], str | None]:
+    """What the last capture said, what looks like a secret, what was not looked into, and why the cache cannot be used;
+    nothing before the first capture."""
     path = context.home.state_file(vault.agent_id)
     if not is_there(context.files, path):
-        return {}, {}, None
+        return {}, {}, {}, None
     with StateDb.open(path, vault.id) as db:
         captured = db.get(LAST_CAPTURE)
         if db.is_lasting:
@@ -207,4 +208,4 @@ def _of_caches(context: Context, vault: Vault) -> tuple[JsonObject, lookalikes.P
             problem = (
                 f"{path} cannot be written: a later capture than {captured.get('time')} may have said something else"
             )
-        return captured or {}, lookalikes.read(db), problem
+        return captured or {}, lookalikes.read(db), lookalikes.read_unread(db), problem

@@ -54,3 +54,24 @@ def test_bits_are_those_of_shannon() -> None:
     assert entropy.bits("aaaa") == 0
     assert entropy.bits("abab") == 1
     assert entropy.bits("abcd") == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "492817", "hunter2hunter2!", "0" * 40, "abababababababababab", "correct horse battery", "4111111111111111"],
+)
+def test_what_can_be_guessed(value: str) -> None:
+    assert entropy.is_guessable(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "9f8e7d6c5b4a39281706f5e4d3c2b1a0",
+        "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG",
+        "sk-ant-oat01-Zx81kdPq7",
+        "acorn birch cedar delta ember flint grove hazel",
+    ],
+)
+def test_what_cannot_be_guessed(value: str) -> None:
+    assert not entropy.is_guessable(value)

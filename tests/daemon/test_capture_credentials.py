@@ -226,7 +226,7 @@ def cutter_of(ada: Protected, memory: Any) -> Cutter:
 def test_of_a_login_that_rotates_for_years_the_newest_values_are_remembered(ada: Protected) -> None:
     ada.add()
     cutter = cutter_of(ada, None)
-    values = [f"fake-rotated-token-{number:06}" for number in range(MOST_VALUES + 10)]
+    values = [f"fake-rotated-token-{number:06}-q7Zt9Xw2Kp4Rv8Lm" for number in range(MOST_VALUES + 10)]
     for value in values:
         cutter.learn([Secret(0, 1, value, "pine", "oauth_token", "agent auth profiles: pine:x")])
     assert len(cutter.memory()["values"]) == MOST_VALUES
@@ -486,7 +486,7 @@ def test_the_configuration_of_the_only_agent_stays_as_it_was_written(ada: Protec
 
 def test_what_nobody_changed_is_never_sealed_again(ada: Protected) -> None:
     stores.put_own(own(ada), stores.store(pine__x=stores.login("pine", ACCESS, REFRESH)))
-    ada.write_config('{"counter": 1}', CREDS)
+    ada.write_config('{"counter": 1, "key": "q7Zt9Xw2Kp4Rv8Lm-31aF"}', CREDS)
     ada.add()
     before = ada.body(layout.CREDENTIALS)
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nText.\n")

@@ -268,11 +268,11 @@ def test_keeping_a_secret_file_unread_keeps_its_credentials(ada: Protected) -> N
 @pytest.mark.parametrize(
     "secret",
     [
-        "correct horse battery staple",
+        "correct horse q7Zt9Xw2 battery 4rV8 staple",
         'a "quoted" and \\ odd one',
-        "abcdefgh/ijklmnop+qrst==",
+        "aBc4eFg8/iJk2mNo6+qRs9==",
         "eyFake.eyFake-0.1_2345",
-        "line one\nline two",
+        "line q7Zt9Xw2Kp one\nline 4rV8Lm two",
     ],
 )
 def test_a_former_secret_that_is_no_single_word_stays_cut(tmp_path: Path, secret: str) -> None:

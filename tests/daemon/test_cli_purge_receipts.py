@@ -144,9 +144,10 @@ def test_on_a_machine_without_a_home_it_is_checked_and_no_home_is_made(
 ) -> None:
     file = exported(ada)
     monkeypatch.setenv("LIFEBOAT_HOME", str(ada.folder / "nowhere"))
-    document = run("receipts", "verify", file)
+    document = run("receipts", "verify", file, expect=4)
     assert document["holds"] is True and document["proven"] is False
-    assert "key is not known here" in said("receipts", "verify", str(file))
+    assert any(each["unknown_key"] for each in document["findings"])
+    assert "key is not known here" in said("receipts", "verify", str(file), expect=4)
     assert not (ada.folder / "nowhere").exists()
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from lifeboat_daemon.capture import secrets
 from lifeboat_daemon.doctor import Finding, Level, lookalikes
 from lifeboat_daemon.status import of_agent
 from support.daemon.protected import MEMORY, Protected
+from support.disguises import in_a_database
 
 TOKEN = "ghp_000000000000000000000000000000000000"
 NOTE = "raw/openclaw/memory/note.md"
@@ -101,8 +106,44 @@ def test_what_is_known_and_cut_is_no_lookalike(noted: Protected) -> None:
     assert _named(noted) == []
 
 
-def test_text_artifacts_are_looked_at_and_others_are_not(ada: Protected) -> None:
+def test_tokens_are_looked_for_in_text_artifacts_and_in_others(ada: Protected) -> None:
     ada.write("scripts/deploy.sh", f"#!/bin/sh\nexport X={TOKEN}\n")
     (ada.workspace / "picture.bin").write_bytes(b"\0\1" + TOKEN.encode())
     ada.capture()
-    assert [found.result.partition(" ")[0] for found in _named(ada)] == ["scripts/deploy.sh"]
+    assert [found.result.partition(" ")[0] for found in _named(ada)] == ["picture.bin", "scripts/deploy.sh"]
+
+
+def test_a_token_in_a_row_in_utf16_and_in_base64_is_named(ada: Protected, tmp_path: Path) -> None:
+    in_a_database(f"the token is {TOKEN}".encode(), tmp_path / "made.db")
+    ada.write("notes/skill.db", (tmp_path / "made.db").read_bytes())
+    ada.write("notes/wide.txt", f"a\nthe token is {TOKEN}\n".encode("utf-16"))
+    ada.write("notes/mail.txt", base64.encodebytes(f"{'words ' * 20}{TOKEN}\n".encode()))
+    found = ada.capture().looks_like_secret
+    assert set(found) == {"artifacts/notes/skill.db", "artifacts/notes/wide.txt", "artifacts/notes/mail.txt"}
+    assert all("github_token" in said for said in found.values())
+
+
+def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
+    ada.write(".env", f"KEY={TOKEN}\n")
+    ada.write("notes/a.png", b"\x89PNG\r\n\x1a\n" + bytes(60))
+    ada.write("notes/a.zip", b"PK\x03\x04\x14\0\x09\0\x08\0" + bytes(16) + b"\x05\0\0\0a.txt" + bytes(40))
+    ada.capture()
+    seen = of_agent(ada.context, ada.agent, ada.context.keys().status())
+    assert seen.not_looked_into == 2
+    assert "2 files not looked into for secrets; lifeboat doctor names each" in seen.reasons
+    said = [found.result for found in lookalikes.check(ada.context)]
+    assert any("a.png was not looked into for secrets: a picture" in each for each in said)
+    assert any("a.zip was not looked into for secrets: an encrypted part" in each for each in said)
+    (ada.workspace / "notes/a.png").unlink()
+    ada.write("notes/a.zip", b"nothing")
+    ada.capture()
+    assert of_agent(ada.context, ada.agent, ada.context.keys().status()).not_looked_into == 0
+
+
+def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "LARGEST_CUT", 100)
+    ada.write(".env", f"KEY={TOKEN}\n")
+    ada.write("notes/a.gz", gzip.compress(Random(1).randbytes(200) + TOKEN.encode()))
+    ada.capture()
+    said = [found.result for found in lookalikes.check(ada.context)]
+    assert any("a.gz was not looked into for secrets: a known secret in a compressed part" in each for each in said)

@@ -15,6 +15,14 @@ LEAST = 8
 LEAST_BITS = 2.5
 """Bits a character of what is left: `00000000` has none, random letters and digits have more than three."""
 
+LEAST_PRINTED = 16
+"""Characters. Shorter values can be tried one by one."""
+LEAST_GUESSES = 64
+"""Bits: more guesses than anybody tries."""
+BITS_OF_WORD, BITS_OF_LETTER, BITS_OF_REPEATED = 11, 2, 3
+"""What a word adds to the guesses that a value takes, at least and for each of its letters, and what a character adds
+that stands in the value already."""
+
 _WORD = re.compile(r"[A-Za-z]?(?=[a-z]*[aeiou])[a-z]{2,}|(?=[A-Z]*[AEIOU])[A-Z]{4,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
@@ -24,6 +32,22 @@ def bits(text: str) -> float:
     """Shannon's entropy in bits a character, 0 of nothing."""
     counts = Counter(text).values()
     return -sum(count / len(text) * math.log2(count / len(text)) for count in counts)
+
+
+def is_guessable(value: str) -> bool:
+    """Whether a program that tries values would find this one: a PIN, a short password, a few words, one letter many
+    times. Such a value must not be kept as a print beside the key of the print."""
+    if len(value) < LEAST_PRINTED:
+        return True
+    rest = _WORD.sub("", value)
+    found: float = sum(max(BITS_OF_WORD, BITS_OF_LETTER * len(word)) for word in _WORD.findall(value))
+    found += sum(map(_bits_of, set(rest)))
+    found += BITS_OF_REPEATED * (len(rest) - len(set(rest)))
+    return min(found, bits(value) * len(value)) < LEAST_GUESSES
+
+
+def _bits_of(character: str) -> float:
+    return 3.3 if character.isdigit() else 5.2 if character.isalpha() else 1.0
 
 
 def is_random(value: str) -> bool:

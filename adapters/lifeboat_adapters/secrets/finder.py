@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 from urllib.parse import quote
 
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.secrets import dotenv, json5, looks, rules
 from lifeboat_adapters.secrets.leaves import Leaf
+from lifeboat_alf.decoding.squeezing import squeeze, squeezed_spans, squeezed_spellings
 
 LEAST_KNOWN = 16
 """A shorter value would be found in text that has nothing to do with it."""
@@ -70,15 +71,18 @@ def secret_at(data: bytes, leaf: Leaf, service: str, kind: str) -> Secret:
 class KnownValues:
     """One search for many values over many files: build it once, ask it for each file.
 
-    Values under 16 characters are left out. A value is found as it is, escaped as in a JSON string, and
-    percent-encoded.
+    Values under 16 characters are left out. A value is found as it is, escaped as in a JSON string, percent-encoded,
+    and however it is broken up, quoted or written in capitals (see `lifeboat_alf.decoding.squeezing`).
     """
 
     def __init__(self, values: Iterable[str]) -> None:
         self._value_of: dict[bytes, str] = {}
+        self._squeezed: dict[bytes, str] = {}
         for value in values:
             if len(value) >= LEAST_KNOWN:
                 self._value_of.update(dict.fromkeys(_spellings(value), value))
+                spelled = squeezed_spellings(encodable(value).encode("utf-8", "surrogateescape"))
+                self._squeezed.update(dict.fromkeys(spelled, value))
         # The longer first: a value may begin with another one.
         self._spelled = sorted(self._value_of, key=lambda spelling: (-len(spelling), spelling))
         self._search: re.Pattern[bytes] | None = None
@@ -88,12 +92,39 @@ class KnownValues:
 
     def spans(self, data: bytes) -> list[Known]:
         """Where values stand, sorted, not overlapping."""
+        found = self._spelled_spans(data)
+        broken = list(self._broken_spans(data))
+        if not broken:
+            return found
+        return _apart([*found, *broken])
+
+    def _spelled_spans(self, data: bytes) -> list[Known]:
         # Nearly every file holds none, and `in` says so four times faster than the alternation.
         if not any(spelling in data for spelling in self._spelled):
             return []
         if self._search is None:  # compiling it takes longer than most searches, which find nothing
             self._search = re.compile(b"|".join(map(re.escape, self._spelled)))
         return [Known(hit.start(), hit.end(), self._value_of[hit[0]]) for hit in self._search.finditer(data)]
+
+    def _broken_spans(self, data: bytes) -> Iterator[Known]:
+        """Values with something in them that they do not have. One that stands as it is, is among them."""
+        if self._squeezed:
+            squeezed = squeeze(data)
+            for spelling, value in self._squeezed.items():
+                if spelling in squeezed:
+                    yield from (Known(*span, value) for span in squeezed_spans(data, squeezed, spelling))
+
+
+def _apart(found: Iterable[Known]) -> list[Known]:
+    """Of places that overlap, the longest; sorted."""
+    kept: list[Known] = []
+    for known in sorted(found, key=lambda one: (one.start, -one.end)):
+        if kept and known.start < kept[-1].end:
+            if known.end - known.start > kept[-1].end - kept[-1].start:
+                kept[-1] = known
+        else:
+            kept.append(known)
+    return kept
 
 
 def encodable(text: str) -> str:

@@ -112,11 +112,14 @@ _KINDS = tuple((mark, kind) for kind, shape in _SHAPES.items() for mark in shape
 _NAMES = tuple(b"pass pwd secret token key credential".split())
 """What a name that promises a secret holds: few, since every file is searched for each of them."""
 _ASSIGNED = re.compile(
-    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access ))key)"
+    rb"(?:pass(?:word|wd|phrase)|pwd|secret|token|credential"
+    rb"|(?:(?<=[_-])|(?<=api)|(?<=api )|(?<=access )|(?<=private )|(?<=secret ))key)"
     rb"s?[\"'`*_]{0,3}[ \t]{0,3}(?:[:=]{1,2}>?|is\b)[ \t]{0,3}[\"'`*_]{0,3}(?:Bearer |Basic )?"
     rb"([^\s\"'`<>,;()\[\]{}|]{8,512}+)(?![(\[])",
     re.IGNORECASE,
 )
+_TOTP = re.compile(rb"(?:otp|OTP|2fa|2FA)[^\n]{0,40}?(?<![A-Za-z0-9])([A-Z2-7]{16,64})(?![A-Za-z0-9])")
+"""The seed of one-time passwords behind a word for them, as in `otpauth://totp/me?secret=...`."""
 _BEARER = re.compile(rb"bearer ([A-Za-z0-9._~+/=-]{16,4096})", re.IGNORECASE)
 _ADDRESS = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|[./~]")
 
@@ -157,6 +160,12 @@ def find(data: bytes) -> list[Look]:
         if not apart or look.start >= apart[-1].end:
             apart.append(look)
     return [look for look in apart if ALLOW not in _line(data, look.start)] if ALLOW in data else apart
+
+
+def find_tokens(data: bytes) -> list[Look]:
+    """What has the format of a known issuer's secrets, in any bytes."""
+    found = _shapes(data, _long_words(data))
+    return [look for look in found if ALLOW not in data or ALLOW not in _line(data, look.start)]
 
 
 def is_secret(value: str) -> bool:
@@ -211,6 +220,8 @@ def _assigned(data: bytes, *, with_bearer: bool) -> Iterator[Look]:
             if hit is not None and _ADDRESS.match(hit[1]) is None and _is_random(hit[1]):
                 yield Look(*hit.span(1), "secret_value")
             at = lower.find(name, at + len(name))
+    if b"otp" in lower or b"2fa" in lower:
+        yield from (Look(*hit.span(1), "totp_seed") for hit in _TOTP.finditer(data))
 
 
 def _line(data: bytes, at: int) -> bytes:

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from lifeboat_adapters.secrets import looks, rules
-from lifeboat_adapters.secrets.encoded import readings
 from lifeboat_adapters.secrets.finder import Known, KnownValues
 from lifeboat_adapters.secrets.leaves import Leaf
+from lifeboat_alf.decoding import decode
 
 MASK = b"[secret]"
 _LEAST = 4
@@ -48,7 +48,7 @@ def masked(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
 def known_spans(data: bytes, find: Find) -> Iterator[tuple[int, int]]:
     """Where `find` knows something, also in what an encoded part of the text says."""
     yield from ((found.start, found.end) for found in find(data))
-    for reading in readings(data):
+    for reading in decode(data):
         yield from (reading.span(found.start, found.end) for found in find(reading.data))
 
 

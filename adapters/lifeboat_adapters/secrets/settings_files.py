@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
-from lifeboat_adapters.secrets import dotenv, json5, looks, rules, toml, yaml
+from lifeboat_adapters.secrets import credential_files, dotenv, json5, looks, rules, toml, yaml
 from lifeboat_adapters.secrets.finder import secrets_of
 from lifeboat_adapters.secrets.leaves import Leaf
 
@@ -32,11 +32,15 @@ _SCANS: dict[str, Callable[[bytes], list[Leaf]]] = {
 
 
 def find(name: str, data: bytes) -> list[Secret] | None:
-    """The secrets of a file by its name without folders; None when such a file is not looked into.
+    """The secrets of a file by its name without folders; None when such a file is not looked into. Files that are made
+    for secrets are among them (see `credential_files`).
 
     Raises UnparsableSecrets for a file that does not parse and holds what looks like a secret; any other that does not
     parse holds none.
     """
+    made_for_secrets = credential_files.find(name, data)
+    if made_for_secrets is not None:
+        return made_for_secrets
     named = _NAME.fullmatch(name)
     if named is None or len(data) > LARGEST:
         return None

@@ -18,7 +18,6 @@ every version of a history read afterwards.
     vectors    vectors of purged records
     hits       places, as people may see them
     losses     what goes beside the matches
-    opaque     content that is not looked into
     states     the items of one state
     planning   all of it together, and its own check
 """

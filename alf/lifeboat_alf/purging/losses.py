@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lifeboat_alf.purging import lines
 from lifeboat_alf.purging.items import CutPlan, Item
@@ -19,7 +20,7 @@ def beside_matches(items: Items, plan: CutPlan, wanted: Wanted) -> dict[str, lis
     """Return what each file (by path) and memory (by id) loses in any version beside what was looked for: texts in
     which the matches are blacked out, each once. Texts of memories that were named by id are whole."""
     found: dict[str, dict[str, None]] = {}
-    narrow = Wanted(wanted.texts, wanted.patterns)
+    narrow = replace(wanted, whole_lines=False)
     for item in items() if plan.leaves else ():
         if item.leaf.digest not in plan.leaves:
             continue

@@ -38,11 +38,13 @@ class Texts:
 
     @cached_property
     def long(self) -> Wanted:
-        return Wanted(tuple(sorted({text for texts in self.by_id.values() for text in texts if _is_long(text)})))
+        return Wanted(
+            tuple(sorted({text for texts in self.by_id.values() for text in texts if _is_long(text)})), disguised=False
+        )
 
     @cached_property
     def _kept(self) -> Wanted:
-        return Wanted(tuple(sorted(self.kept)))
+        return Wanted(tuple(sorted(self.kept)), disguised=False)
 
     @cached_property
     def _short(self) -> dict[str, frozenset[str]]:
@@ -53,7 +55,7 @@ class Texts:
         own = {text for record_id in listed for text in self._short.get(record_id, ())}
         if not own:
             return
-        for start, end in Wanted(tuple(sorted(own))).spans(path, body):
+        for start, end in Wanted(tuple(sorted(own)), disguised=False).spans(path, body):
             if _stands_alone(body, start, end, in_json=is_json(path)):
                 yield start, end
 

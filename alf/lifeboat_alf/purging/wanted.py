@@ -1,8 +1,9 @@
 """What is searched for, and where it stands in bytes, however a file spells it.
 
 A text is found as it is, without its outer white space, in either normal form of Unicode, with either line end, in
-UTF-16, and escaped in JSON in every way JSON allows, also in JSON that stands in a string of JSON. Patterns see decoded
-text, and what is behind its escapes. Case counts.
+UTF-16, and escaped in JSON in every way JSON allows, also in JSON that stands in a string of JSON; also encoded,
+compressed, or broken over lines (`lifeboat_alf.decoding`). Patterns see decoded text, and what is behind its escapes.
+Case counts, but for texts of 16 letters and digits or more: they are found however they are broken up and capitalised.
 
 In JSON, what lies inside an id, a time, a vector or a word of the format is no match (see `shields`).
 """
@@ -16,6 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lifeboat_alf import layout
+from lifeboat_alf.decoding import decode
+from lifeboat_alf.decoding.compressed import is_text
+from lifeboat_alf.decoding.rewriting import joined_lines
+from lifeboat_alf.decoding.squeezing import squeeze, squeezed_spans, squeezed_spellings
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import patterns as expressions
 from lifeboat_alf.purging.needles import Needles
@@ -35,12 +40,14 @@ _HIDING = (b"\\u", b"\\/", b"\\\\", b"\\|")
 
 @dataclass(frozen=True)
 class Wanted:
-    """Texts and patterns; with `whole_lines`, the lines in which they stand. Raises PurgeError for a text of nothing
+    """Texts and patterns; with `whole_lines`, the lines in which they stand; `disguised`, also where they are encoded,
+    compressed or broken up. Raises PurgeError for a text of nothing
     but white space, and for a pattern that may take for ever or finds the empty text."""
 
     texts: tuple[str, ...] = ()
     patterns: tuple[re.Pattern[str], ...] = ()
     whole_lines: bool = False
+    disguised: bool = True
 
     def __post_init__(self) -> None:
         if any(not text.strip() for text in self.texts):
@@ -72,15 +79,39 @@ class Wanted:
             for view in views(body):
                 yield from (view.span(start, end) for start, end in self._seen(view))
                 if is_binary(body):
-                    return
+                    break
+        if self.disguised:
+            yield from self._disguised(body)
+
+    def _disguised(self, body: bytes) -> Iterator[Span]:
+        """Places of texts that another search than one for their bytes finds."""
+        yield from self._broken(body)
+        if (joined := joined_lines(body)) is not None:
+            yield from (joined.span(*span) for span in self._plain.find(joined.data))
+        for reading in decode(body):
+            found = [*self._plain.find(reading.data), *self._broken(reading.data)]
+            if self.patterns and is_text(reading.data):
+                found += self._matched(reading.data)
+            yield from (reading.span(start, end) for start, end in found)
+
+    def _broken(self, data: bytes) -> Iterator[Span]:
+        if self._squeezed:
+            squeezed = squeeze(data)
+            for spelling in self._squeezed:
+                yield from squeezed_spans(data, squeezed, spelling)
 
     def _seen(self, view: View) -> Iterator[Span]:
         yield from self._plain.find(view.data)
-        if not self.patterns:
-            return
-        text = view.data.decode("utf-8", "surrogateescape")
+        yield from self._matched(view.data)
+
+    def _matched(self, data: bytes) -> Iterator[Span]:
+        text = data.decode("utf-8", "surrogateescape") if self.patterns else ""
         for pattern in self.patterns:
             yield from _in_bytes(text, expressions.find(pattern, text))
+
+    @cached_property
+    def _squeezed(self) -> frozenset[bytes]:
+        return frozenset(spelled for text in self.texts for spelled in squeezed_spellings(_encoded(text)))
 
     @cached_property
     def _plain(self) -> Needles:

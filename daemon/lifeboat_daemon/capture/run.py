@@ -233,6 +233,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         SHARING: seen.installation.sharing or None,
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
         lookalikes.FACT: lookalikes.to_json(work.tree.lookalikes),
+        lookalikes.UNREAD: work.tree.unread or None,
         **({} if work.stored is None else {databases.FACT: work.stored.stats}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})

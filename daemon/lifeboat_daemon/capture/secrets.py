@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.secrets import cutting
 from lifeboat_adapters.secrets.cutting import Cut, Span
-from lifeboat_adapters.secrets.encoded import readings
+from lifeboat_adapters.secrets.entropy import is_guessable
 from lifeboat_adapters.secrets.finder import LEAST_KNOWN, Known, KnownValues, encodable
 from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
+from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.overlay import Overlay
@@ -51,8 +53,17 @@ RUNTIME_KEY = "needs-runtime-key"
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
 
+LARGEST_CUT = 4 << 20
+"""Bytes. A larger compressed part with a known secret in it is named and stays: a sealed credential holds all of it."""
+
+HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
+
 LONGEST_KNOWN = 4096
 """Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
+
+
+VERSION = 2
+"""Of what the vault keeps: since 2 without prints of values that can be guessed."""
 
 
 class Kind(NamedTuple):
@@ -67,10 +78,12 @@ class Kind(NamedTuple):
 
 
 class Sealable(NamedTuple):
-    """A secret of a file, and the value of the credential that it is, or is a part of."""
+    """A secret of a file, and the value of the credential that it is, or is a part of. `is_guessable` says that no
+    print of the value may be kept."""
 
     secret: Secret
     value: str
+    is_guessable: bool
 
 
 class Cutter:
@@ -105,14 +118,16 @@ class Cutter:
         self._documents = self._read_documents()
         self._unplaced = self._documents.keys() - self._credentials.keys()
         self._shut = self._find_shut()
+        self.is_outdated = bool(self._credentials) and (memory or {}).get("version") != VERSION
         self._before = codec.canonical(self.memory())
         self._print = Prints(keys, agent_id)
         self.exposed: set[str] = set()
+        self.unread: dict[str, str] = {}
         self.gaps: set[str] = set(gaps)
 
     def memory(self) -> JsonObject:
         """What the next capture has to know."""
-        known = {"credentials": self._credentials, "values": self._prints}
+        known = {"version": VERSION, "credentials": self._credentials, "values": self._prints}
         return {**known, "matters": self._matters} if self._matters else known
 
     def changed_memory(self) -> JsonObject | None:
@@ -146,6 +161,9 @@ class Cutter:
         news = False
         for secret in filter(_is_looked_for, secrets):
             kind, value = self._discreet(_kind_of(secret)), _bytes_of(secret.value)
+            if is_guessable(secret.value):
+                news = True  # without a print nothing says that it was known before
+                continue
             mark, length = self._print.of(value), length_to_keep(value)
             if mark not in self._prints:
                 news = True
@@ -174,11 +192,18 @@ class Cutter:
             del self._prints[mark]
             self._former.pop(mark, None)
 
-    def cut(self, path: str, data: bytes, secrets: list[Secret]) -> tuple[bytes, list[JsonObject]]:
-        """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`."""
-        return self._cut_found(
-            path, data, _sealable([secret for secret in secrets if secret.value]), list(self.known_in(data))
-        )
+    def cut(
+        self, path: str, data: bytes, secrets: list[Secret], *, may_differ: bool = True
+    ) -> tuple[bytes, list[JsonObject]]:
+        """The bytes that may be kept, and the list of cuts. The sealed credentials follow with `finish`.
+
+        `may_differ` False: the caller knows that the file is the one of the last capture. Of values that can be guessed
+        no print is kept, so that nothing else tells it where a file holds no other ones.
+        """
+        work = Work.for_size(len(data))
+        known = list(self.known_in(data, work))
+        self.unread[path] = unread_words(data, work)
+        return self._cut_found(path, data, _sealable([secret for secret in secrets if secret.value]), known, may_differ)
 
     def cut_known(self, path: str, data: bytes, known: list[Known], *, exposed: bool) -> tuple[bytes, list[JsonObject]]:
         """As `cut`, of values that were found before the bytes were put together; `exposed` says that one of them
@@ -188,7 +213,7 @@ class Cutter:
         return self._cut_found(path, data, [], known)
 
     def _cut_found(
-        self, path: str, data: bytes, own: list[Sealable], known: list[Known]
+        self, path: str, data: bytes, own: list[Sealable], known: list[Known], may_differ: bool = True
     ) -> tuple[bytes, list[JsonObject]]:
         gaps = self._gaps_in(path, data)
         if gaps and data == self._overlay.old_body(path):
@@ -200,20 +225,31 @@ class Cutter:
             return data, []
         if known and self._stood_in_clear(path):
             self.exposed.add(path)
-        kinds = {value: self._discreet(_kind_of(secret)) for secret, value in own}
-        sealed_in = {secret.value: value for secret, value in own}
+        kinds = {value: self._discreet(_kind_of(secret)) for secret, value, _ in own}
+        sealed_in = {secret.value: value for secret, value, _ in own}
+        guessable = {value for _, value, is_weak in own if is_weak}
+        guessable |= {found.value for found in known if found.value not in kinds and is_guessable(found.value)}
         for found in known:
             kinds.setdefault(sealed_in.setdefault(found.value, found.value), self._kind_of_known(found.value))
-        chosen = self._choose(path, kinds, {gap[cutting.CREDENTIAL] for gap in gaps})
+        chosen = self._choose(path, kinds, guessable, {gap[cutting.CREDENTIAL] for gap in gaps})
         first = [cutting.span_of_gap(data, gap) for gap in gaps]
-        first += [cutting.span_of_secret(data, secret, chosen[value]) for secret, value in own]
+        first += [cutting.span_of_secret(data, secret, chosen[value]) for secret, value, _ in own]
         others = [cutting.span_of_known(found, chosen[sealed_in[found.value]]) for found in known]
         parts = cutting.with_literals(cutting.cut(data, cutting.joined(first, _apart(others))), gaps)
         data, parts = self._without_purged(path, data, parts)
         spelled = spellings(data, parts)
+        payloads = {
+            credential_id: Payload(value, {path: spelled[credential_id]})
+            for value, credential_id in chosen.items()
+            if credential_id in spelled
+        }
+        weak = {chosen[value] for value in guessable if chosen[value] in payloads}
+        is_same = bool(weak) and self._is_same(path, parts, payloads.keys() - weak, payloads, may_differ=may_differ)
         for value, credential_id in chosen.items():
-            if credential_id in spelled:
-                self._seal(credential_id, kinds[value], Payload(value, {path: spelled[credential_id]}))
+            if credential_id in weak:
+                self._seal_unprinted(credential_id, kinds[value], payloads[credential_id], is_same=is_same)
+            elif credential_id in payloads:
+                self._seal(credential_id, kinds[value], payloads[credential_id])
         self._keep_only(path, set(spelled))
         return parts.data, parts.cuts
 
@@ -247,7 +283,12 @@ class Cutter:
         return not self._stood_in_clear(path)
 
     def note_what_matters(self, path: str, matters: bytes, cut: bytes) -> None:
-        """Remember a version that is captured now, by its bytes after they were cut."""
+        """Remember a version that is captured now, by its bytes after they were cut; not one whose secrets can all be
+        guessed, for then its print tells them."""
+        held = [known["value"] for known in self._credentials.values() if known["path"] == path]
+        if held and not any(held):
+            self._matters.pop(path, None)
+            return
         self._matters[path] = self._version(matters, hashlib.sha256(cut).hexdigest())
 
     def _version(self, matters: bytes, sha256: str) -> list[str]:
@@ -275,17 +316,28 @@ class Cutter:
         if document["credentials"] or data is not None:
             self._overlay.put(layout.CREDENTIALS, {}, codec.encode(document))
 
-    def _choose(self, path: str, values: dict[str, Kind], missing: set[str]) -> dict[str, str]:
+    def _is_same(
+        self, path: str, parts: Cut, strong: Set[str], payloads: Mapping[str, Payload], *, may_differ: bool
+    ) -> bool:
+        """Whether a file is the one of the last capture, secrets included. The print of a payload holds the digest of
+        the whole file, so a value that cannot be guessed tells it; where there is none, the caller does."""
+        if strong:
+            prints = {key: self._print.of(payloads[key].encode()) for key in strong}
+            return all(self._credentials[key]["payload"] == mark for key, mark in prints.items())
+        old = self._overlay.meta(path) or {}
+        return not may_differ and old.get(metas.CUTS) == parts.cuts and self._overlay.old_body(path) == parts.data
+
+    def _choose(self, path: str, values: dict[str, Kind], guessable: Set[str], missing: set[str]) -> dict[str, str]:
         """The credential id of each value in a file: the one it had, that of the value it replaces, or a new one.
-        Those that are `missing` keep theirs."""
+        Those that are `missing` keep theirs. One that is `guessable` is known by its name alone."""
         self._adopt(path)
-        marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values}
+        marks = {value: self._print.of(_bytes_of(f"{path}\n{value}")) for value in values if value not in guessable}
         known = {known["value"]: key for key, known in self._credentials.items() if known["path"] == path}
-        chosen = {value: known[marks[value]] for value in values if marks[value] in known}
+        chosen = {value: known[mark] for value, mark in marks.items() if mark in known}
         for value, kind in values.items():
             if value not in chosen:
                 chosen[value] = self._replaced(path, kind, missing.union(chosen.values())) or ids.new(self._now)
-            self._credentials.setdefault(chosen[value], {"path": path, "payload": ""})["value"] = marks[value]
+            self._credentials.setdefault(chosen[value], {"path": path, "payload": ""})["value"] = marks.get(value, "")
         return chosen
 
     def _adopt(self, path: str) -> None:
@@ -316,6 +368,15 @@ class Cutter:
         rotated = old is not None and known.get("sealed_value") not in (None, known["value"])
         known.update(payload=mark, sealed_value=known["value"])
         self._documents[credential_id] = self._document(credential_id, kind, payload, old, rotated=rotated)
+
+    def _seal_unprinted(self, credential_id: str, kind: Kind, payload: Payload, *, is_same: bool) -> None:
+        """Seal a value of which no print is kept, unless the file is the same as before."""
+        old = self._documents.get(credential_id)
+        known = self._credentials[credential_id]
+        if old is None or not is_same or credential_id in self._shut:
+            self._documents[credential_id] = self._document(credential_id, kind, payload, old, rotated=False)
+        known.update(payload="", value="")
+        known.pop("sealed_value", None)
 
     def _document(
         self, credential_id: str, kind: Kind, payload: Payload, old: JsonObject | None, *, rotated: bool
@@ -369,14 +430,20 @@ class Cutter:
         data = _bytes_of(text)
         return masked(data, ((found.start, found.end) for found in self._search.spans(data))).decode("utf-8", "replace")
 
-    def known_in(self, data: bytes) -> Iterator[Known]:
-        """Where known values stand, also in what an encoded part of the text says."""
+    def known_in(self, data: bytes, work: Work | None = None) -> Iterator[Known]:
+        """Where known values stand, also in what an encoded part of the text says. `work` then names what was not
+        looked into."""
+        work = work or Work.for_size(len(data))
         if not (self._values or self._prints):
             return
         yield from self._spelled_in(data)
-        for reading in readings(data):
+        for reading in decode(data, work):
             for found in self._spelled_in(reading.data):
-                yield Known(*reading.span(found.start, found.end), found.value)
+                start, end = reading.span(found.start, found.end)
+                if end - start > LARGEST_CUT:
+                    work.unread.add(HOLDS_SECRET)
+                else:
+                    yield Known(start, end, found.value)
 
     def _spelled_in(self, data: bytes) -> Iterator[Known]:
         """Values of this capture, and those that only earlier ones read, as words of their own."""
@@ -405,7 +472,11 @@ def _sealable(secrets: list[Secret]) -> list[Sealable]:
         if secret.group:
             groups.setdefault(secret.group, {})[secret.member] = secret.value
     joined = {name: codec.canonical(members).decode() for name, members in groups.items()}
-    return [Sealable(secret, joined.get(secret.group, secret.value)) for secret in secrets]
+    said = {name: "".join(members.values()) for name, members in groups.items()}
+    return [
+        Sealable(secret, joined.get(secret.group, secret.value), is_guessable(said.get(secret.group, secret.value)))
+        for secret in secrets
+    ]
 
 
 def _apart(spans: list[Span]) -> list[Span]:

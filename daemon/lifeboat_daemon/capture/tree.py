@@ -40,9 +40,9 @@ everything."""
 class Tree:
     """The files of one capture. `changed` are archive paths whose entry changed or went; `seen` and `unseen` is what
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
-    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file; `share` and `matters`
-    are the adapter's; `withheld` are paths whose absence is no deletion; `keep_out` knows what was purged; `runtime`
-    is the one whose workspace it is."""
+    secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file, `unread` the form of
+    files that are not looked into; `share` and `matters` are the adapter's; `withheld` are paths whose absence is no
+    deletion; `keep_out` knows what was purged; `runtime` is the one whose workspace it is."""
 
     files: FileOperations
     overlay: Overlay
@@ -57,6 +57,7 @@ class Tree:
     share: Callable[[str, bytes], bytes | None]
     matters: Callable[[str, bytes], bytes | None]
     lookalikes: Places
+    unread: dict[str, str]
     runtime: str
     paced: bool = False
     withheld: frozenset[str] = frozenset()
@@ -146,7 +147,7 @@ class Tree:
                 contents.append((name, found, *one))
         for name, found, content, secrets in contents:
             self._forget_former_path(name, found, known)
-            self._put(name, found, content, secrets, is_new=name not in known)
+            self._put(name, found, content, secrets, known)
         for name, found in large:
             self._take_large(name, found, known)
         return self._news
@@ -171,7 +172,7 @@ class Tree:
             self.large.new.pop(found.path, None)
             return
         self._forget_former_path(name, found, known)
-        self._put(name, found, *one, is_new=name not in known)
+        self._put(name, found, *one, known)
         put = self.overlay.puts.get(found.path)
         if put is not None and isinstance(put.body, bytes):
             staged = self.staging / str(len(self.large.new))
@@ -287,13 +288,17 @@ class Tree:
         self._note(found.path, self.overlay.put(found.path, meta, b""))
         self._remember(name, found)
 
-    def _put(self, name: str, found: Found, content: read.Content, secrets: list[Secret], *, is_new: bool) -> None:
-        """`is_new`: the caches say nothing about the file."""
+    def _put(
+        self, name: str, found: Found, content: read.Content, secrets: list[Secret], known: dict[str, Known]
+    ) -> None:
+        """`known`: what the caches say about files."""
         matters = self.matters(found.path, content.data)
         if matters is not None and self.cutter.holds_what_matters(found.path, matters):
             self._remember(name, found._replace(key=content.key))
             return
-        data, cuts = self.cutter.cut(found.path, content.data, secrets)
+        may_differ = self._may_differ(name, found, content, known)
+        data, cuts = self.cutter.cut(found.path, content.data, secrets, may_differ=may_differ)
+        self._note_unread(found.path)
         if matters is not None:
             self.cutter.note_what_matters(found.path, matters, data)
         meta = self._with_attachment(found.path, read.file_meta(content.key, found.name_hex), len(data))
@@ -309,7 +314,7 @@ class Tree:
         self._note(found.path, changed)
         if self._caps.of(found) is not None and found.path in self.changed:
             self.large.take(found.path, len(data))
-        if changed or is_new or self._everything:
+        if changed or name not in known or self._everything:
             self._look_at(found.path, content.data, data)
         self._remember(name, found._replace(key=content.key))
 
@@ -326,6 +331,19 @@ class Tree:
         if not sqlite_files.differs_in_counters_only(body, data):
             return data, meta
         return body, {**meta, **{name: value for name, value in old.meta.items() if name == "mtime_ns"}}
+
+    def _may_differ(self, name: str, found: Found, content: read.Content, known: dict[str, Known]) -> bool:
+        """Whether a file can be another one than at the last capture, by its stat; by the time in the vault where the
+        caches say nothing."""
+        if name in known and known[name].key.inode >= 0:
+            return content.key != found.key or self._differs(found, known[name])
+        return (self.overlay.meta(found.path) or {}).get("mtime_ns") != str(content.key.mtime_ns)
+
+    def _note_unread(self, path: str) -> None:
+        """Remember what of a file the search for known secrets did not look into."""
+        self.unread.pop(path, None)
+        if form := self.cutter.unread.get(path):
+            self.unread[path] = form
 
     def _look_at(self, path: str, original: bytes, kept: bytes) -> None:
         """Name what merely looks like a secret: it may be one, nobody alters it."""
@@ -405,6 +423,7 @@ class Tree:
         """Forget what a file held that is none any more."""
         self.cutter.release(path)
         self.lookalikes.pop(path, None)
+        self.unread.pop(path, None)
 
     def _drop_conflicting(self, scan: Scan) -> None:
         """Drop what cannot stand beside what is there now, also where its absence alone is no deletion: what lay there

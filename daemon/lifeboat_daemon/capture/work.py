@@ -79,6 +79,7 @@ class Work:
             share=lambda path, data: seen.adapter.share(seen.installation, path, data),
             matters=seen.adapter.matters,
             lookalikes=lookalikes.read(session.db),
+            unread=lookalikes.read_unread(session.db),
             paced=session.paced,
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
@@ -106,7 +107,7 @@ class Work:
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
         report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
-        everything = not self._seen.trusted
+        everything = not self._seen.trusted or self.cutter.is_outdated
         # What the stores of the runtime hold is known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()
         waiting = any(path.startswith(self._databases.prefix) for path in again)

@@ -37,6 +37,8 @@ NEW_FILE = click.Path(dir_okay=False, path_type=Path)
 LARGEST = 64 << 20
 """Bytes of a receipt that is read from a file."""
 DOES_NOT_HOLD = 3
+UNTRUSTED = 4
+"""The exit status for a receipt that is whole, signed with a key that this home does not know."""
 
 
 def _receipts(ctx: click.Context) -> Iterable[str]:
@@ -118,7 +120,7 @@ def verify(file: Path, as_json: bool) -> int:
     """Whether a receipt in a file holds. Nobody is asked, and no home is needed: without one only its consistency can
     be checked. With one, its keys, the vault's audit and the list of purges count too.
 
-    Ends with 3 when it does not hold.
+    Ends with 3 when it does not hold, and with 4 when it is whole but was signed with a key that is not known here.
     """
     output = Output(as_json=as_json or json_wanted())
     context = Context.open() if Home.locate(os.environ).exists() else None
@@ -127,7 +129,9 @@ def verify(file: Path, as_json: bool) -> int:
     proven = holds and all(each.level is receipts.Level.HOLDS for each in found)
     document = {"holds": holds, "proven": proven, "findings": [each.to_json() for each in found]}
     output.document(document, lambda: texts.say_findings(output, found))
-    return 0 if holds else DOES_NOT_HOLD
+    if not holds:
+        return DOES_NOT_HOLD
+    return UNTRUSTED if any(each.unknown_key for each in found) else 0
 
 
 # Doing ----------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_alf.purging.opaque import NOT_READ
+from lifeboat_alf.decoding.unread import NOT_READ
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text

@@ -8,12 +8,13 @@ from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import path_text
 
 TITLE = "What looks like a secret"
 FIX = (
-    "put it into the runtime's credential store, then it is cut everywhere, and have the service revoke what was "
-    "written down; a false alarm: write lifeboat:allow on that line"
+    "put it into the runtime's credential store, or as NAME=value into a .env file of the workspace: then it is cut "
+    "everywhere; have the service revoke what was written down; a false alarm: write lifeboat:allow on that line"
 )
 
 
@@ -23,10 +24,15 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _of(context: Context, agent: Agent) -> Iterator[Finding]:
+    found, unread = {}, {}
     with context.vault(agent.id) as vault:
-        found = lookalikes.of_agent(context, agent.id, vault.id)
+        if context.home.state_file(agent.id).exists():
+            with StateDb.open(context.home.state_file(agent.id), vault.id) as db:
+                found, unread = lookalikes.read(db), lookalikes.read_unread(db)
     for path, places in sorted(found.items()):
         result = f"{path_text(path)} holds in clear what looks like a secret: {lookalikes.text_of(places)}"
         yield Finding(Level.WARNING, agent.name, result, FIX)
+    for path, form in sorted(unread.items()):
+        yield Finding(Level.OK, agent.name, f"{path_text(path)} was not looked into for secrets: {form}")
     if not found:
         yield Finding(Level.OK, agent.name, "nothing that is kept in clear looks like a secret")

@@ -94,6 +94,7 @@ class Facts(msgspec.Struct, frozen=True):
     failed: str | None = None
     damaged: JsonObject | None = None
     lookalikes: int = 0
+    not_looked_into: int = 0
     kept_out: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     shut: tuple[str, ...] = ()
@@ -125,7 +126,8 @@ class AgentStatus:
     """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; most other
     fields are those of `Facts`, `missing` also while the folder is not there. `last_verified_at` is of the second copy
     that was read back last, which `verified_in` names; of this machine's vault while there is none that anybody relies
-    on, or none was ever read back. `lookalikes` counts the places that look like a secret and are kept in clear.
+    on, or none was ever read back. `lookalikes` counts the places that look like a secret and are kept in clear,
+    `not_looked_into` the files in which no secret would be found.
 
     Only the daemon knows of `at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and `unwatched`
     (why not every change is noticed at once).
@@ -152,6 +154,7 @@ class AgentStatus:
     failed: str | None = None
     damaged: JsonObject | None = None
     lookalikes: int = 0
+    not_looked_into: int = 0
     vault_bytes: int = 0
     remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
@@ -264,6 +267,9 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
     verified_at, verified_in = _verified(seen)
     if seen.lookalikes:
         rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
+    if seen.not_looked_into:
+        count = count_text(seen.not_looked_into, "file")
+        rest.append(f"{count} not looked into for secrets; lifeboat doctor names each")
     if seen.kept_out:
         rest.append(_kept_out_words(seen.kept_out))
     return AgentStatus(
@@ -288,6 +294,7 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         failed=seen.failed,
         damaged=seen.damaged,
         lookalikes=seen.lookalikes,
+        not_looked_into=seen.not_looked_into,
         vault_bytes=seen.vault_bytes,
         remotes=seen.remotes,
     )

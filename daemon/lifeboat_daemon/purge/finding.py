@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from lifeboat_alf import layout
+from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging import CutPlan, Item, Wanted, beside_matches, plan_cuts
-from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_alf.redactions import NONE
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
@@ -129,7 +129,7 @@ def _opaque(items: Iterable[Item]) -> dict[str, str]:
     for item in items:
         if item.path is not None and item.path.startswith((layout.RAW, layout.ARTIFACTS)):
             with contextlib.suppress(KeyError):  # not held
-                if form := form_of(item.body()[:HEAD]):
+                if form := unread_in(item.body()):
                     found[file_name(item.path)] = form
     return found
 

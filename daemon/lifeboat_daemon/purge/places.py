@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lifeboat_adapters.errors import AdapterError
+from lifeboat_alf.decoding.limits import TOO_LARGE
+from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.purging import Wanted, masked
-from lifeboat_alf.purging.opaque import HEAD, form_of
 from lifeboat_alf.seams.files import FileOperations, NotRegular
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
@@ -57,25 +58,16 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
         try:
             if stat.S_ISLNK(files.lstat(path).st_mode):  # it has no content of its own
                 continue
-            looked.sights += _sights(files, place, name, path, wanted)
+            unread = set[str]()
+            looked.sights += _sights(files, place, name, path, wanted, unread)
             looked.files += 1
-            if form := form_of(_start_of(files, path)):
-                looked.opaque[name] = form
+            if unread:
+                looked.opaque[name] = ", ".join(sorted(unread))
         except OSError as error:
             looked.unread[name] = error.strerror or str(error)
         except _TooLarge as error:
             looked.unread[name] = str(error)
     return looked
-
-
-def _start_of(files: FileOperations, path: Path) -> bytes:
-    """The first bytes of a regular file; none of anything else. Raises OSError."""
-    try:
-        descriptor = files.open_regular(path)
-    except NotRegular:
-        return b""
-    with os.fdopen(descriptor, "rb") as file:
-        return file.read(HEAD)
 
 
 class _TooLarge(Exception):
@@ -150,8 +142,11 @@ def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterat
         yield from (Path(entry.path) for entry in entries if not os.path.isdir(entry.path))
 
 
-def _sights(files: FileOperations, place: str, name: str, path: Path, wanted: Wanted) -> Iterator[Sight]:
-    """Read in pieces that overlap, so that the size of a file costs no memory. Raises OSError, _TooLarge."""
+def _sights(
+    files: FileOperations, place: str, name: str, path: Path, wanted: Wanted, unread: set[str]
+) -> Iterator[Sight]:
+    """Read in pieces that overlap, so that the size of a file costs no memory; what is not looked into is added to
+    `unread`. Raises OSError, _TooLarge."""
     try:
         descriptor = files.open_regular(path)
     except NotRegular:
@@ -161,7 +156,10 @@ def _sights(files: FileOperations, place: str, name: str, path: Path, wanted: Wa
         if found.st_size > LARGEST:
             raise _TooLarge(f"{found.st_size} bytes are not looked through")
         data, lines, seen = file.read(_CHUNK), 0, set[tuple[int, str]]()
+        is_cut = found.st_size > _CHUNK
         while data:
+            if form := unread_in(data):
+                unread.add(TOO_LARGE if is_cut else form)
             for span in wanted.spans(name, data):
                 sight = Sight(place, name, lines + data.count(b"\n", 0, span[0]) + 1, _masked(data, span))
                 if (sight.line or 0, sight.masked) not in seen:

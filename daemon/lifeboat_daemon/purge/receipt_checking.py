@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon.purge.receipt_document import DONE, WAITING, PurgeReceipt, VaultNote, from_json
-from lifeboat_daemon.purge.receipt_findings import JOINS, Finding, Level, holds, is_open, wrong
+from lifeboat_daemon.purge.receipt_findings import JOINS, Finding, Level, holds, is_open, untrusted, wrong
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.receipts import VaultReceipt, Verdict
@@ -82,7 +82,7 @@ def _signature(receipt: PurgeReceipt, keys: Keys) -> Finding:
         return wrong(RECEIPT, error.message)
     if verdict is Verdict.SIGNED:
         return holds(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
-    return is_open(RECEIPT, _UNKNOWN)
+    return untrusted(RECEIPT, _UNKNOWN)
 
 
 def _together(receipt: PurgeReceipt) -> Iterator[Finding]:
@@ -131,7 +131,7 @@ def _of_vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Fi
     if problems:
         return
     if verdict is Verdict.UNKNOWN_SIGNER:
-        yield is_open(note.name, f"its receipt was {_UNKNOWN}")
+        yield untrusted(note.name, f"its receipt was {_UNKNOWN}")
         return
     whose = "the key of it that is remembered here" if verdict is Verdict.PINNED else "a machine of yours"
     yield holds(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")

@@ -17,11 +17,13 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. `subject`: the receipt, the audit, or the name of a vault; `message` for people."""
+    """One thing that was looked at. `subject`: the receipt, the audit, or the name of a vault; `message` for people.
+    `unknown_key`: a key made the signature that this home does not know."""
 
     level: Level
     subject: str
     message: str
+    unknown_key: bool = False
 
     def to_json(self) -> JsonObject:
         return asdict(self)
@@ -37,6 +39,10 @@ def holds(subject: str, message: str) -> Finding:
 
 def is_open(subject: str, message: str) -> Finding:
     return Finding(Level.OPEN, subject, message)
+
+
+def untrusted(subject: str, message: str) -> Finding:
+    return Finding(Level.OPEN, subject, message, unknown_key=True)
 
 
 def wrong(subject: str, message: str) -> Finding:

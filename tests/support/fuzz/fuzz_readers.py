@@ -211,6 +211,23 @@ def read_aimem(data: bytes) -> bool:
     return True
 
 
+def decode_disguises(data: bytes) -> bool:
+    """What bytes say when they are decoded stays within the limits, and every part of it leads back into the bytes."""
+    from lifeboat_alf.decoding import Work, decode
+
+    work, decoded = Work.for_size(len(data)), 0
+    for reading in decode(data, work):
+        decoded += len(reading.data)
+        size = len(reading.data)
+        for start, end in ((0, size), (size // 2, size), (size // 3, size // 2)):
+            first, last = reading.span(start, end)
+            if not 0 <= first <= last <= len(data):
+                raise AssertionError(f"{start}..{end} of a reading is {first}..{last} of {len(data)} bytes")
+    if decoded > 3 * (Work.for_size(len(data)).bytes_left - work.bytes_left) + 3 * len(data):
+        raise AssertionError("more was decoded than was paid for")
+    return decoded > 0
+
+
 def _check_spans(spans: list[tuple[int, int]], length: int) -> None:
     last = 0
     for start, end in spans:
@@ -285,6 +302,7 @@ TARGETS: dict[str, Target] = {
     "aimem": read_aimem,
     "aionforge": hear_an_instance_of_aionforge,
     "cleaning": clean,
+    "decoding": decode_disguises,
 }
 
 
@@ -302,6 +320,12 @@ def seeds(name: str) -> list[bytes]:
         from support.interchange import aimem_bundles
 
         return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
+    if name == "decoding":
+        from lifeboat_alf.decoding import decode
+        from support.disguises import DISGUISES, SECRET
+
+        readable = (name for name in DISGUISES if any(decode(DISGUISES[name](SECRET))))
+        return [DISGUISES[name](SECRET) for name in readable]
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.secrets.encoded import readings
+from lifeboat_alf.decoding import decode
 
 SECRET = b"tide-key-0123456789/+abcdef"
 
@@ -18,7 +18,7 @@ SECRET = b"tide-key-0123456789/+abcdef"
 def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
     """The parts of a text that are read as a secret."""
     found = set()
-    for reading in readings(data):
+    for reading in decode(data):
         at = reading.data.find(secret)
         if at >= 0:
             start, end = reading.span(at, at + len(secret))
@@ -83,6 +83,6 @@ def _written_in_codes(secret: bytes) -> bytes:
 @given(st.binary(max_size=300) | st.builds(bytes.__add__, st.binary(max_size=9), st.binary().map(_written_in_codes)))
 @example(_written_in_codes(SECRET))
 def test_any_bytes_can_be_read(data: bytes) -> None:
-    for reading in readings(data):
+    for reading in decode(data):
         start, end = reading.span(0, len(reading.data))
         assert 0 <= start <= end <= len(data)

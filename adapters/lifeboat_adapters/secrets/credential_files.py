@@ -1,0 +1,128 @@
+"""Files that programs make to hold credentials, told by their name and sometimes by what they begin with.
+
+Everything that their format calls a credential is cut, whatever it looks like. Lines are matched and nothing is parsed
+as a whole, so a damaged file is cut, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.secrets import rules
+from lifeboat_adapters.secrets.finder import encodable, with_looks
+
+LARGEST = 16 << 20
+"""Bytes. What is larger is data, whatever it is called."""
+
+_SECRET_NAME = (
+    rb"(?:password|passwd|passphrase|pwd|secret|token|private[._-]?key|access[._-]?key(?:[._-]?id)?|api[._-]?key|authorization"
+    rb"|connection[._-]?string)"
+)
+_SHELL = (
+    rb"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|mongo|mongosh)\b[^\n;|&]{0,512}?\s-p ?['\"]?([^\s'\"]+)",
+    rb"(?:\s-u|--user|--proxy-user)[ =]?['\"]?[^\s:'\"]{1,256}:([^\s'\"]+)",
+    rb"(?i)\s--?(?:[a-z-]{0,64}(?:password|passwd|passphrase|token|secret|api-?key|access-?key))[ =]['\"]?([^\s'\"]+)",
+    rb"(?i)\bidentified by ['\"]([^'\"\n]+)",
+    rb"(?i)\b[a-z0-9_]{0,64}(?:password|passwd|pwd|secret|token|api_?key|access_?key)=['\"]?([^\s'\"]+)",
+    rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
+)
+_ASSIGNMENTS = (
+    rb"(?im)^[ \t]*(?:export[ \t]+)?[\w.\[\]/:@-]{0,128}"
+    + _SECRET_NAME
+    + rb"[\w.-]{0,64}[ \t]*[=:][ \t]*[\"']?([^\r\n\"']*[^\s\"'])",
+    rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
+)
+_JSON = (rb"(?i)\"[\w.-]{0,64}" + _SECRET_NAME + rb"[\w.-]{0,64}\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",)
+_YAML = (
+    rb"(?im)^[ \t-]*[\w.-]{0,64}(?:"
+    + _SECRET_NAME
+    + rb"|client-key-data)[ \t]*:[ \t]*[\"']?([^\s\"'#|>][^\r\n\"'#]*[^\s\"'#])",
+)
+_PRIVATE_KEY = (
+    rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*"
+    rb"((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
+)
+
+
+class Kind(NamedTuple):
+    """One kind of file: how it is called, what must stand in it, and where its secrets are (the first group)."""
+
+    service: str
+    name: str
+    patterns: tuple[bytes, ...]
+    mark: bytes = b""
+    credential_type: str = "custom"
+
+
+KINDS = (
+    Kind("netrc", r"[._]netrc", (rb"\bpassword\s+(\S+)",)),
+    Kind("postgresql", r"\.pgpass|pgpass\.conf", (rb"(?m)^(?!#)(?:(?:[^:\\\r\n]|\\.)*:){4}([^\r\n]+)",)),
+    Kind("npm", r"\.npmrc|\.yarnrc", (rb"(?m)^[^#;\r\n]*_(?:authToken|auth|password)\s*[= ]\s*\"?([^\s\"]+)",)),
+    Kind("git", r"\.git-credentials", (rb"(?m)^[a-z]+://[^\s/:@]*:([^\s@]+)@",)),
+    Kind(
+        "docker",
+        r"config\.json|\.dockercfg|\.dockerconfigjson",
+        (rb"\"(?:auth|password|identitytoken|registrytoken)\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",),
+        b'"auth',
+    ),
+    Kind("ssh", r"id_(?!.*\.pub$)[\w.-]+|.+\.(?:pem|key|p8)", _PRIVATE_KEY, b"PRIVATE KEY-----", "ssh_key"),
+    Kind("aws", r"credentials", _ASSIGNMENTS, b"aws_"),
+    Kind("kubernetes", r"config|kubeconfig[\w.-]*|.+\.kubeconfig", _YAML, b"clusters:"),
+    Kind("google", r".+\.json", (rb"\"private_key(?:_id)?\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",), b'"service_account"'),
+    Kind("shell", r"\.\w+_history|fish_history|\.histfile", _SHELL),
+    Kind("cookies", r"cookies?\.txt", (rb"(?m)^(?:#HttpOnly_)?[^\s#][^\t\r\n]*\t(?:[^\t\r\n]*\t){5}([^\r\n]+)",)),
+    Kind("terraform", r".+\.tfstate(?:\.backup)?", _JSON),
+    Kind("terraform", r".+\.tfvars", _ASSIGNMENTS),
+    Kind(
+        "wordpress",
+        r"wp-config\.php",
+        (
+            rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*'([^'\n]+)'",
+            rb"define\(\s*['\"]\w{0,64}(?:PASSWORD|_KEY|_SALT|SECRET|TOKEN)['\"]\s*,\s*\"([^\"\n]+)\"",
+        ),
+    ),
+    Kind(
+        "maven",
+        r"settings(?:-security)?\.xml|nuget\.config",
+        (
+            rb"<(?:password|passphrase|master|token|apiKey)>([^<]+)</",
+            rb"(?i)key=\"\w{0,64}?(?:password|token|key)\" value=\"([^\"]+)\"",
+        ),
+    ),
+    Kind("custom", r"\.envrc|.+\.properties|\.pypirc|\.my\.cnf|\.s3cfg|\.boto|rclone\.conf", _ASSIGNMENTS),
+    Kind("github", r"hosts\.yml", _YAML, b"oauth_token"),
+    Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
+    Kind("vault", r"\.vault-token", (rb"\A\s*(\S+)\s*\Z",)),
+)
+_NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
+_NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
+
+
+def find(name: str, data: bytes) -> list[Secret] | None:
+    """The secrets of a file by its name without folders; None for a file of no kind that is made for secrets."""
+    if len(data) > LARGEST or _NOT_REAL.match(name):
+        return None
+    for kind, named in zip(KINDS, _NAMES, strict=True):
+        if named.fullmatch(name) and kind.mark in data:
+            return with_looks(name, data, _apart(_secrets(kind, data)))
+    return None
+
+
+def _secrets(kind: Kind, data: bytes) -> Iterator[Secret]:
+    for pattern in kind.patterns:
+        for hit in re.finditer(pattern, data):
+            value = encodable(hit[1].decode("utf-8", "surrogateescape"))
+            if not rules.is_reference(value) and not rules.is_variable_name(value):
+                yield Secret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
+
+
+def _apart(found: Iterator[Secret]) -> list[Secret]:
+    """Of places that overlap, the first, and of those that begin together, the longest."""
+    apart: list[Secret] = []
+    for secret in sorted(found, key=lambda one: (one.start, -one.end)):
+        if not apart or secret.start >= apart[-1].end:
+            apart.append(secret)
+    return apart

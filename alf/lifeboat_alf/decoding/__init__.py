@@ -1,0 +1,17 @@
+"""What bytes say when they are decoded: one bounded decoder for captures, reports and purges.
+
+decoder      walks the layers, within limits; names what it did not look into
+readings     decoded bytes that know which part of the original spells them
+wide         UTF-16 and UTF-32
+runs         base64, base32, hexadecimal, Ascii85
+rewriting    escapes, entities, quoted-printable, broken lines
+compressed   gzip, zlib, bzip2, xz and the members of zip archives
+unread       forms that are not decoded
+squeezing    text without its punctuation, for values that are found however they are broken up
+"""
+
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import Work
+from lifeboat_alf.decoding.readings import Reading
+
+__all__ = ["Reading", "Work", "decode"]

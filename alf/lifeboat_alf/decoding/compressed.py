@@ -1,0 +1,162 @@
+"""What is compressed: gzip, zlib, bzip2 and xz wherever they begin, and the members of zip archives.
+
+Members of a tar archive are not compressed by themselves, so their bytes are found without being taken apart.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from lifeboat_alf.decoding.limits import ENCRYPTED, INCOMPLETE, LEAST, UNKNOWN_COMPRESSION, Work
+from lifeboat_alf.decoding.readings import Block, Reading
+
+_SIGNS = {
+    b"\x1f\x8b\x08": "gzip",
+    b"x\x01": "zlib",
+    b"x^": "zlib",
+    b"x\x9c": "zlib",
+    b"x\xda": "zlib",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
+    b"PK\x03\x04": "zip",
+}
+_ZIP_HEADER = struct.Struct("<4xHHHHHIIIHH")
+_NEWEST_VERSION, _LONGEST_NAME = 63, 1024
+_STORED, _DEFLATED, _BZIP2, _LZMA, _ENCRYPTED_FLAG = 0, 8, 12, 14, 1
+_FIRST_STEP, _LARGEST_STEP = 512, 256 << 10
+
+
+class _Stream(Protocol):
+    """What the decompressors of the standard library have in common."""
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
+
+    @property
+    def eof(self) -> bool: ...
+
+    @property
+    def needs_input(self) -> bool: ...
+
+    @property
+    def unused_data(self) -> bytes: ...
+
+
+def compressed_readings(data: bytes, work: Work) -> Iterator[Reading]:
+    """What every compressed stream in these bytes says, as far as it can be decompressed."""
+    passed = 0
+    for at, form in _begins(data):
+        if at < passed:
+            continue
+        if not work.take_stream():
+            return
+        start, make = _stream_at(data, at, form, work)
+        if make is None:
+            continue
+        decoded, end, whole = _decompressed(data, start, make(), work)
+        if not whole and (at == 0 or form == "zip" or len(decoded) >= _FIRST_STEP):
+            work.unread.add(INCOMPLETE)  # elsewhere, few bytes that look like a beginning are no stream
+        if len(decoded) >= LEAST:
+            yield Block(decoded, start, end)
+            passed = end
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes are UTF-8 without NUL, which no compressed stream is."""
+    if data.isascii():
+        return b"\0" not in data
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data
+
+
+def _begins(data: bytes) -> list[tuple[int, str]]:
+    """Where something may begin that is compressed, in order."""
+    found = list[tuple[int, str]]()
+    for sign, form in _SIGNS.items():
+        at = data.find(sign)
+        while at >= 0:
+            found.append((at, form))
+            at = data.find(sign, at + 1)
+    return sorted(found)
+
+
+def _stream_at(data: bytes, at: int, form: str, work: Work) -> tuple[int, Callable[[], _Stream] | None]:
+    """Where a stream begins, and what decompresses it; None for what is not compressed, or not by a known method."""
+    if form == "zip":
+        return _zip_member(data, at, work)
+    make: dict[str, Callable[[], _Stream]] = {
+        "gzip": lambda: _Zlib(31),
+        "zlib": lambda: _Zlib(15),
+        "bzip2": bz2.BZ2Decompressor,
+        "xz": lambda: lzma.LZMADecompressor(memlimit=256 << 20),
+    }
+    return at, make[form]
+
+
+def _zip_member(data: bytes, at: int, work: Work) -> tuple[int, Callable[[], _Stream] | None]:
+    if len(data) < at + _ZIP_HEADER.size:
+        return at, None
+    version, flags, method, *_, name, extra = _ZIP_HEADER.unpack_from(data, at)
+    start = at + _ZIP_HEADER.size + name + extra
+    if version & 0xFF > _NEWEST_VERSION or not 0 < name <= _LONGEST_NAME or start > len(data):
+        return at, None  # a text that speaks of zip archives
+    if flags & _ENCRYPTED_FLAG:
+        work.unread.add(ENCRYPTED)
+    elif method == _DEFLATED:
+        return start, lambda: _Zlib(-15)
+    elif method == _BZIP2:
+        return start, bz2.BZ2Decompressor
+    elif method != _STORED:
+        work.unread.add(UNKNOWN_COMPRESSION)
+    return start, None
+
+
+class _Zlib:
+    """zlib's decompressor as those of bz2 and lzma are used."""
+
+    def __init__(self, window: int) -> None:
+        self._inner = zlib.decompressobj(window)
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+    @property
+    def eof(self) -> bool:
+        return self._inner.eof
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._inner.unconsumed_tail
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._inner.unused_data
+
+
+def _decompressed(data: bytes, start: int, stream: _Stream, work: Work) -> tuple[bytes, int, bool]:
+    """What a stream says up to its end, or to where it is damaged; where it ends, and whether it was whole.
+
+    The input is given in steps that grow: most of what only looks like a stream fails at the first, and of a damaged
+    one all that was said in the steps before is kept.
+    """
+    pieces: list[bytes] = []
+    at, step = start, _FIRST_STEP
+    try:
+        while not stream.eof:
+            fed = data[at : at + step] if stream.needs_input else b""
+            at += len(fed)
+            piece = stream.decompress(fed, _LARGEST_STEP)
+            if (not piece and not fed) or not work.take(len(piece)):
+                break
+            pieces.append(piece)
+            step = min(2 * step, _LARGEST_STEP)
+    except (zlib.error, OSError, EOFError, ValueError, lzma.LZMAError, MemoryError):
+        pass
+    return b"".join(pieces), at - len(stream.unused_data) if stream.eof else at, stream.eof

@@ -1,0 +1,52 @@
+"""All that bytes say when they are decoded, up to two layers deep, within limits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lifeboat_alf.decoding.compressed import compressed_readings, is_text
+from lifeboat_alf.decoding.limits import LAYERS, TOO_DEEP, Work
+from lifeboat_alf.decoding.readings import Inner, Reading, Whole
+from lifeboat_alf.decoding.rewriting import breaks_long_words, joined_lines, rewritings, text_stretches
+from lifeboat_alf.decoding.runs import base85_readings, run_readings, separated_readings
+from lifeboat_alf.decoding.wide import wide_readings
+
+
+def decode(data: bytes, work: Work | None = None, *, layers: int = LAYERS) -> Iterator[Reading]:
+    """Every part of these bytes that says something else when it is decoded, also what is encoded in such a part.
+
+    The input must be all there is: what is cut in two is not decoded across the cut. Each reading's `span` names places
+    in `data`. What is too much for `work` is named there.
+    """
+    work = work or Work.for_size(len(data))
+    for reading in wide_readings(data, work):  # no layer of its own: it is the text as people see it
+        yield reading
+        yield from (Inner(inner, reading) for inner in decode(reading.data, work, layers=layers))
+    if not is_text(data):
+        yield from _deeper(compressed_readings(data, work), work, layers)
+    text = text_stretches(data) if b"\0" in data else Whole(data)
+    if text is not None:
+        yield from (Inner(inner, text) for inner in _in_text(text.data, work, layers))
+
+
+def _in_text(data: bytes, work: Work, layers: int) -> Iterator[Reading]:
+    """What is encoded in characters of ASCII. Long words that are broken by lines are put together first."""
+    yield from _deeper(separated_readings(data, work), work, layers)
+    yield from _deeper(rewritings(data, work), work, layers)
+    yield from _deeper(base85_readings(data, work), work, layers)  # joining takes its quotation marks away
+    joined = joined_lines(data) if breaks_long_words(data) and work.take(len(data)) else None
+    if joined is None:
+        yield from _deeper(run_readings(data, work), work, layers)
+    else:
+        yield joined
+        yield from (Inner(inner, joined) for inner in _deeper(run_readings(joined.data, work), work, layers))
+
+
+def _deeper(readings: Iterator[Reading], work: Work, layers: int) -> Iterator[Reading]:
+    """Readings of one layer with those of the layers in them."""
+    for reading in readings:
+        yield reading
+        if layers > 1:
+            yield from (Inner(inner, reading) for inner in decode(reading.data, work, layers=layers - 1))
+        elif not is_text(reading.data) and any(True for _ in compressed_readings(reading.data, work)):
+            work.unread.add(TOO_DEEP)

@@ -1,0 +1,106 @@
+"""Decoded bytes that know which part of the original spells them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+Span = tuple[int, int]
+
+
+class Reading(Protocol):
+    """Decoded bytes; `span` gives the part of the original that spells `data[start:end]`."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    def span(self, start: int, end: int) -> Span: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Even:
+    """A run in which every `letters` bytes, from `at` on, spell `bytes_each` bytes."""
+
+    data: bytes
+    at: int
+    letters: int
+    bytes_each: int
+    end: int
+
+    def span(self, start: int, end: int) -> Span:
+        first, last = start // self.bytes_each, -(-end // self.bytes_each)
+        return min(self.at + first * self.letters, self.end), min(self.at + last * self.letters, self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Bytes of which no part can be told from the rest: all of `at` to `end` spells each of them."""
+
+    data: bytes
+    at: int
+    end: int
+
+    def span(self, start: int, end: int) -> Span:
+        return self.at, self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The original as it is."""
+
+    data: bytes
+
+    def span(self, start: int, end: int) -> Span:
+        return start, end
+
+
+Pieces = tuple[Sequence[int], Sequence[int]]
+"""Where pieces begin in the decoded bytes and in the original, both rising, each with its end as the last item. A piece
+of the same length on both sides is plain; any other is one character, however it is spelled."""
+
+
+class Rewritten:
+    """A text in which some parts stand for others. `pieces` is asked for once somebody wants to know a place."""
+
+    __slots__ = ("_known", "_pieces", "data")
+
+    def __init__(self, data: bytes, pieces: Callable[[], Pieces]) -> None:
+        self.data = data
+        self._pieces = pieces
+        self._known: Pieces | None = None
+
+    def span(self, start: int, end: int) -> Span:
+        if start >= end:
+            place = self._piece(start)[0]
+            return place, place
+        return self._piece(start)[0], self._piece(end - 1)[1]
+
+    def _piece(self, at: int) -> Span:
+        """The part of the original that spells one byte."""
+        if self._known is None:
+            self._known = self._pieces()
+        here, there = self._known
+        number = bisect_right(here, at) - 1
+        if number >= len(here) - 1:
+            return there[-1], there[-1]
+        if here[number + 1] - here[number] == there[number + 1] - there[number]:
+            place = there[number] + at - here[number]
+            return place, place + 1
+        return there[number], there[number + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A reading of another reading."""
+
+    inner: Reading
+    outer: Reading
+
+    @property
+    def data(self) -> bytes:
+        return self.inner.data
+
+    def span(self, start: int, end: int) -> Span:
+        return self.outer.span(*self.inner.span(start, end))

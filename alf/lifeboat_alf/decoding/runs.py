@@ -1,0 +1,175 @@
+"""Runs of letters that spell bytes: base64, base32, hexadecimal with and without separators, Ascii85."""
+
+from __future__ import annotations
+
+import base64
+import re
+from array import array
+from collections.abc import Callable, Iterator
+from functools import cache
+
+from lifeboat_alf.decoding.limits import LEAST, Work
+from lifeboat_alf.decoding.readings import Even, Pieces, Reading, Rewritten
+
+_HEXADECIMAL = b"0123456789abcdefABCDEF"
+_BASE64 = _HEXADECIMAL + b"ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ+/-_"
+_BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_PRINTABLE = bytes(range(0x20, 0x7F))
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+_WORD = 6
+"""Characters in a row of what was written, not drawn at random."""
+_STREAMS = (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0")
+"""How what is compressed begins. It holds no words."""
+_RUN = re.compile(b"x+")
+_SEPARATORS = b" :,-\t\r\nx\\"
+"""What may stand between digits, with what may stand before them."""
+_SEPARATED = re.compile(rb"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\t\r\n-]{1,16}){15,}(?:0x|\\x)?[0-9A-Fa-f]{2}")
+_GROUPED = re.compile(rb"(?:[0-9A-Fa-f]{4}[ :,\t\r\n-]{1,16}){7,}[0-9A-Fa-f]{2,4}")
+_DUMP = re.compile(
+    rb"(?<![0-9A-Fa-f])[0-9A-Fa-f]{6,16}:?[ \t]{1,4}[^\r\n]{1,120}(?:\r?\n[0-9A-Fa-f]{6,16}:?[ \t][^\r\n]*)*"
+)
+_DUMP_LINE = re.compile(
+    rb"^[0-9A-Fa-f]{6,16}:?[ \t]{1,4}((?:[0-9A-Fa-f]{2}[ \t]{0,2}){1,32})(?:[ \t]{2}[^\r\n]*|[ \t]*\|[^\r\n]*)?\r?$",
+    re.MULTILINE,
+)
+_PAIR = re.compile(rb"(?:0x|\\x)?([0-9A-Fa-f]{2})")
+_VISIBLE = bytes(range(0x21, 0x7F))
+_LEAST_BASE85 = 40
+_BASE85 = re.compile(rb"[!-~]{1,65536}")
+_BASE85_MARKS = frozenset(b"!#$%&()*;<=>?@^`{|}~'\"")
+
+
+def run_readings(data: bytes, work: Work) -> Iterator[Reading]:
+    """Every run that says something when it is decoded."""
+    for start, end in _runs(data, _BASE64, -(-LEAST * 4 // 3)):
+        if _may_be_base64(data[start:end]):
+            yield from _base64(data, start, end, work)
+    for start, end in _runs(data, _HEXADECIMAL, LEAST * 2):
+        yield from _hexadecimal(data, start, end, work)
+    for start, end in _runs(data, _BASE32, -(-LEAST * 8 // 5)):
+        yield from _base32(data, start, end, work)
+
+
+def separated_readings(data: bytes, work: Work) -> Iterator[Reading]:
+    """Hexadecimal digits with something between them, dumps too."""
+    signs = data.translate(_marking(_HEXADECIMAL), _SEPARATORS)
+    if b"x" * (LEAST * 2) not in signs:
+        return
+    for hit in (*_SEPARATED.finditer(data), *_GROUPED.finditer(data)):
+        if work.take(len(hit[0])):
+            yield from _of_pairs(hit.start(), _PAIR.finditer(data, *hit.span()))
+    for hit in _DUMP.finditer(data):
+        if work.take(len(hit[0])):
+            lines = (line.span(1) for line in _DUMP_LINE.finditer(hit[0]))
+            places = ((hit.start() + start, hit.start() + end) for start, end in lines)
+            yield from _of_pairs(hit.start(), (pair for place in places for pair in _PAIR.finditer(data, *place)))
+
+
+def says_something(decoded: bytes) -> bool:
+    """Whether there is a word in it, or something compressed. Ids, digests and pictures decode to noise, and there are
+    many of them."""
+    if b"x" * _WORD in decoded.translate(_marking(_PRINTABLE)):
+        return True
+    return any(stream in decoded for stream in _STREAMS) or b"x0x0x0x0" in decoded.translate(_wide())
+
+
+def _runs(data: bytes, letters: bytes, least: int) -> Iterator[tuple[int, int]]:
+    """Where at least so many of these letters stand in a row. Most files are through after a look at a translation."""
+    marked = data.translate(_marking(letters))
+    at = marked.find(b"x" * least)
+    while at >= 0:
+        run = _RUN.match(marked, at)
+        assert run is not None
+        yield at, run.end()
+        at = marked.find(b"x" * least, run.end())
+
+
+@cache
+def _marking(letters: bytes) -> bytes:
+    return bytes(ord("x") if byte in letters else ord(" ") for byte in range(256))
+
+
+@cache
+def _wide() -> bytes:
+    return bytes(ord("0") if byte == 0 else ord("x") if byte in _PRINTABLE else ord(" ") for byte in range(256))
+
+
+def _may_be_base64(run: bytes) -> bool:
+    """Base64 of this length has capitals and small letters, and not hexadecimal digits alone. Paths and names mostly
+    have no capitals."""
+    return not (run.islower() or run.isupper()) and bool(run.strip(_HEXADECIMAL))
+
+
+def _base64(data: bytes, start: int, end: int, work: Work) -> Iterator[Reading]:
+    """A run need not begin where the encoding began: each of four beginnings gives other bytes."""
+    for at in range(start, start + 4):
+        letters = data[at:end].translate(_TO_STANDARD)
+        letters = letters[: len(letters) - (len(letters) % 4 == 1)]
+        if not work.take(len(letters)):
+            return
+        decoded = base64.b64decode(letters + b"=" * (-len(letters) % 4))
+        if says_something(decoded):
+            yield Even(decoded, at, 4, 3, end)
+
+
+def _hexadecimal(data: bytes, start: int, end: int, work: Work) -> Iterator[Reading]:
+    for at in (start, start + 1):
+        even = data[at : at + (end - at) // 2 * 2]
+        if not work.take(len(even)):
+            return
+        decoded = bytes.fromhex(even.decode("ascii"))
+        if says_something(decoded):
+            yield Even(decoded, at, 2, 1, end)
+
+
+def _base32(data: bytes, start: int, end: int, work: Work) -> Iterator[Reading]:
+    """Eight letters are five bytes; what is left over is decoded as far as it says whole bytes."""
+    for at in range(start, start + 8):
+        letters = data[at:end]
+        letters = letters[: len(letters) - (0, 1, 0, 1, 0, 0, 1, 0)[len(letters) % 8]]
+        if not letters or not work.take(len(letters)):
+            return
+        decoded = base64.b32decode(letters + b"=" * (-len(letters) % 8))
+        if says_something(decoded):
+            yield Even(decoded, at, 8, 5, end)
+
+
+def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
+    """Five characters are four bytes. Only runs with the punctuation of these alphabets are tried: addresses and paths
+    have none of most of it."""
+    for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
+        hit = _BASE85.match(data, start, end)
+        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < 4 or not work.take(10 * len(hit[0])):
+            continue
+        for decode in (base64.a85decode, base64.b85decode):
+            yield from _of_base85(hit, decode)
+
+
+def _of_base85(hit: re.Match[bytes], decode: Callable[[bytes], bytes]) -> Iterator[Reading]:
+    for at in range(hit.start(), hit.start() + 5):
+        letters = hit.string[at : hit.end()]
+        for end in (len(letters), len(letters) - 2):  # without the mark at the end
+            try:
+                decoded = decode(letters[:end])
+            except ValueError:
+                continue
+            if says_something(decoded):
+                yield (
+                    Even(decoded, at, 5, 4, at + end) if b"z" not in letters else Even(decoded, at, end, end, at + end)
+                )
+            break
+
+
+def _of_pairs(start: int, pairs: Iterator[re.Match[bytes]]) -> Iterator[Reading]:
+    found, places, end = bytearray(), array("Q"), start
+    for pair in pairs:
+        found.append(int(pair[1], 16))
+        places.append(pair.start(1))
+        end = pair.end()
+    decoded = bytes(found)
+    if len(decoded) >= LEAST and says_something(decoded):
+
+        def pieces() -> Pieces:
+            return array("Q", range(len(places) + 1)), array("Q", [*places, end])
+
+        yield Rewritten(decoded, pieces)

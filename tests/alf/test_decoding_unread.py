@@ -1,0 +1,81 @@
+"""What no decoder reads is named: the form of a file by its first bytes, what is too much, and what is damaged."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import zipfile
+
+import pytest
+
+from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.unread import unread_form, unread_in
+
+
+@pytest.mark.parametrize(
+    ("start", "form"),
+    [
+        (b"PK\x03\x04rest", ""),
+        (b"%PDF-1.7", "PDF"),
+        (b"\x89PNG\r\n\x1a\n", "a picture"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "a picture"),
+        (b"\0\0\0\x18ftypmp42", "a film"),
+        (b"age-encryption.org/v1\n", "encrypted"),
+        (b"BMW is a company of cars", ""),
+        (b"", ""),
+    ],
+)
+def test_a_form_is_known_by_its_first_bytes(start: bytes, form: str) -> None:
+    assert unread_form(start) == form
+
+
+def test_texts_and_archives_are_looked_into() -> None:
+    assert unread_in(b"# A note about PK\x03\x04 and x^2\n" + b"0123456789abcdef" * 4) == ""
+    assert unread_in(gzip.compress(b"text " * 100)) == ""
+
+
+def test_an_encrypted_member_of_an_archive_is_named() -> None:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("a.txt", "text " * 100)
+    data = bytearray(out.getvalue())
+    data[6] |= 1
+    assert unread_in(bytes(data)) == "an encrypted part"
+
+
+def test_a_damaged_archive_is_named_and_read_up_to_the_damage() -> None:
+    data = gzip.compress(b"".join(b"line %d of the text\n" % number for number in range(5000)))
+    work = Work.for_size(len(data))
+    (reading, *_) = decode(data[:6000], work)
+    assert reading.data.startswith(b"line 0 of the text")
+    assert work.unread == {"a compressed part that is damaged or cut off"}
+
+
+def test_what_is_compressed_three_times_is_named() -> None:
+    data = b"text " * 100
+    for _ in range(3):
+        data = gzip.compress(data)
+    assert unread_in(data) == "encoded or compressed more than twice"
+
+
+def test_a_bomb_is_stopped_and_named() -> None:
+    work = Work(bytes_left=1 << 20)
+    assert sum(len(reading.data) for reading in decode(gzip.compress(bytes(64 << 20)), work)) <= 1 << 20
+    assert work.unread == {"a compressed part that is damaged or cut off", "more than is decoded"}
+
+
+def test_many_streams_are_too_many() -> None:
+    work = Work(streams_left=3)
+    list(decode(gzip.compress(b"text" * 9) * 5, work))
+    assert work.unread == {"more than is decoded"}
+
+
+def test_the_work_grows_with_the_input_alone() -> None:
+    spelled = base64.b64encode(b"some words " * 10)
+    for _ in range(12):
+        spelled = base64.b64encode(spelled)
+    work = Work.for_size(len(spelled))
+    most = work.bytes_left
+    decoded = sum(len(reading.data) for reading in decode(spelled, work))
+    assert decoded <= most

@@ -1,0 +1,67 @@
+"""Files that programs make to hold credentials are cut; tokens of known issuers are reported wherever they stand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lifeboat_adapters.secrets import credential_files
+from support.credential_files import samples
+from support.daemon.protected import Protected
+
+
+def test_every_kind_of_file_is_cut_or_reported(tmp_path: Path) -> None:
+    made = Protected(tmp_path / "agent", config="{}\n")
+    known = samples(tmp_path)
+    assert len(known) == 33
+    for sample in known:
+        made.write(sample.path, sample.text)
+    report = made.add()
+    assert report.waiting == {}
+    found = {}
+    for sample in known:
+        path = next(where for where in (f"artifacts/{sample.path}", f"raw/openclaw/{sample.path}") if made.meta(where))
+        body = made.body(path)
+        in_clear = sample.secret.encode() in body or sample.secret.encode("utf-16-le") in body
+        outcome = "kept" if path not in report.looks_like_secret else "reported"
+        found[sample.path] = outcome if in_clear else "cut"
+    assert found == {sample.path: sample.outcome for sample in known}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "values"),
+    [
+        (".netrc", "machine a login b password c\nmachine d password\n  e\n", ["c", "e"]),
+        (".pgpass", "# a:b:c:d:no\nh:1:d:u:p\\:w:x\n", ["p\\:w:x"]),
+        (".npmrc", "//r/:_authToken=${NPM_TOKEN}\nregistry=https://r/\n//r/:_password=abc\n", ["abc"]),
+        (
+            ".bash_history",
+            "mysql -pabc\nexport A_TOKEN=$X\nA_TOKEN=def ls --password 'ghi'\n",
+            ["abc", "$X", "def", "ghi"],
+        ),
+        ("cookies.txt", "# Netscape HTTP Cookie File\n#HttpOnly_x\tT\t/\tT\t0\tn\tv\n", ["v"]),
+        ("id_rsa.pub", "ssh-rsa AAAA", None),
+        ("config.json", '{"theme": "dark"}', None),
+        (".netrc.example", "machine a password c", None),
+        ("config", "clusters: []\nusers:\n- user:\n    client-key-data: QUJD\n    username: me\n", ["QUJD"]),
+    ],
+)
+def test_what_is_cut_of_a_file(name: str, text: str, values: list[str] | None) -> None:
+    found = credential_files.find(name, text.encode())
+    assert (None if found is None else [secret.value for secret in found]) == values
+
+
+def test_a_reference_to_a_variable_stays() -> None:
+    assert credential_files.find(".npmrc", b"//r/:_authToken=${NPM_TOKEN}\n") == []
+
+
+@pytest.mark.parametrize(
+    "name", [".bash_history", ".netrc", ".pgpass", ".envrc", "a.tfstate", "wp-config.php", "id_x", "mcp.json"]
+)
+@pytest.mark.parametrize(
+    "part",
+    ["mysql ", "--user", "token", '"token', "-----BEGIN PRIVATE KEY-----\nA", "a:", "password ", "define('A", " "],
+)
+def test_endless_lines_do_not_stop_it(name: str, part: str) -> None:
+    credential_files.find(name, part.encode() * (300_000 // len(part)))

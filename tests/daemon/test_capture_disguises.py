@@ -1,0 +1,67 @@
+"""A known secret is cut out of what is captured in every disguise that was tried, and comes back byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lifeboat_adapters.secrets import payload
+from lifeboat_adapters.secrets.finder import KnownValues
+from lifeboat_adapters.secrets.redaction import known_spans
+from lifeboat_alf import layout
+from lifeboat_keys import sealing
+from support import disguises
+from support.daemon.protected import Protected
+from support.disguises import DISGUISES, SECRET
+
+
+def _agent_with(folder: Path, files: dict[str, bytes]) -> Protected:
+    made = Protected(folder, config="{}\n")
+    made.write(".env", f"ORCHARD_API_KEY={SECRET}\n")
+    for path, body in files.items():
+        made.write(path, body)
+    made.add()
+    return made
+
+
+def _check_cut(made: Protected, files: dict[str, bytes]) -> None:
+    sealed = {one["id"]: one for one in made.document(layout.CREDENTIALS)["credentials"]}
+    secret = made.context.keys().agent_secret(made.agent.id)
+    kept, broken = [], []
+    for path, body in files.items():
+        entry = next(where for where in ("artifacts/" + path, "raw/openclaw/" + path) if made.meta(where))
+        meta = made.meta(entry) or {}
+        if not meta.get("cuts"):
+            kept.append(path)
+            continue
+        whole = payload.whole(
+            entry, made.body(entry), meta["cuts"], lambda key: payload.decode(sealing.unseal(sealed[key], secret))
+        )
+        if whole != body:
+            broken.append(path)
+    assert (kept, broken) == ([], [])
+
+
+def test_in_files_of_text_and_others(tmp_path: Path) -> None:
+    files = {f"d/{name}.bin": make(SECRET) for name, make in DISGUISES.items()}
+    _check_cut(_agent_with(tmp_path, files), files)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
+def test_in_rows_of_databases(tmp_path: Path, encoding: str) -> None:
+    files = {}
+    for name, make in DISGUISES.items():
+        disguises.in_a_database(make(SECRET), tmp_path / "made.db", encoding)
+        files[f"d/{name}.db"] = (tmp_path / "made.db").read_bytes()
+    _check_cut(_agent_with(tmp_path / "agent", files), files)
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_in_files_of_three_megabytes(name: str) -> None:
+    body = DISGUISES[name](SECRET)
+    data = disguises.in_three_megabytes(body)
+    begin = data.index(body)
+    found = list(known_spans(data, KnownValues([SECRET]).spans))
+    assert found
+    assert all(begin <= start < end <= begin + len(body) for start, end in found)
