@@ -41,6 +41,8 @@ BODIES: dict[str, Any] = {
     "/keys": {"agent_id": UNKNOWN},
 }
 BASED = ("/deltas", "/deltas/upload")
+BEGINNING = {("POST", "/agents/{agent_id}/deltas"): 422, ("POST", "/agents/{agent_id}/deltas/upload"): 200}
+"""Routes on which an older client begins an agent with its changes, and what the requests of this test get there."""
 HEADERS = {"If-None-Match": "*"}
 INJECTIONS = (
     "' or '1'='1",
@@ -80,7 +82,8 @@ def asked(client: httpx.Client, route: Route, agent_id: str, token: str, upload_
 def shape(answer: httpx.Response, agent_id: str) -> tuple[int, dict[str, Any], dict[str, str]]:
     """An answer without what differs from request to request."""
     document = json.loads(answer.text.replace(agent_id, "AGENT")) if answer.text else {}
-    document.pop("request_id", None)
+    for name in ("request_id", "delta_id", "upload_id", "upload_url", "expires_at"):
+        document.pop(name, None)
     varying = ("x-request-id", "content-length", "date")
     return answer.status_code, document, {key: value for key, value in answer.headers.items() if key not in varying}
 
@@ -93,11 +96,11 @@ def test_what_is_another_tenants_is_answered_as_what_is_not_there(served: Served
     foreign = served.new_token("push", "pull", "purge", "admin", tenant="office")
     routes = of_agents()
     assert len(routes) > 25
-    for route in routes:
+    for route in sorted(routes, key=lambda route: (route.method, route.path) in BEGINNING):
         theirs = shape(asked(client, route, machine.agent_id, foreign, begun), machine.agent_id)
         nothing = shape(asked(client, route, UNKNOWN, foreign, "f" * 32), UNKNOWN)
         assert theirs == nothing, (route.method, route.path)
-        assert theirs[0] == 404, (route.method, route.path, theirs)
+        assert theirs[0] == BEGINNING.get((route.method, route.path), 404), (route.method, route.path, theirs)
     assert client.get(f"/agents/{machine.agent_id}").json() == everything
 
 

@@ -59,7 +59,7 @@ class Crowd:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            for key, _ in self._selector.select(timeout=0.0):
+            for key, _ in self._selector.select(0):
                 self._read(key.fileobj)  # type: ignore[arg-type]
             if self.held < HELD:
                 self._open()

@@ -121,7 +121,7 @@ def test_credentials_are_injected_where_they_were_cut_out(
     dotenv.chmod(0o600)
     run("agents", "add", openclaw.workspace)
     archive = export(openclaw.workspace)
-    without = import_into("without", archive)
+    without = import_into("without", archive, expect=1)
     assert (without / "MEMORY.md").is_file()
     with_gap = (without / ".env").read_bytes()
     assert with_gap.startswith(b"# of the tides\nTIDE_API_KEY=") and b"fake-tide-key-0123456789abcdef" not in with_gap

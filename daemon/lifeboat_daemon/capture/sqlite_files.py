@@ -311,7 +311,7 @@ def _mark(files: FileOperations, path: StrPath, end: str) -> LogMark | None:
     except (FileNotFoundError, NotADirectoryError, NotRegular):
         return None
     except OSError as error:
-        if error.errno == errno.ELOOP:  # a link: SQLite makes no such log
+        if error.errno in (errno.ELOOP, errno.ENAMETOOLONG):  # a link, or too long: SQLite makes no such log
             return None
         raise
     if end == WAL:

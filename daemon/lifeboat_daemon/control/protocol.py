@@ -60,8 +60,9 @@ class Unusable(Exception):
 
 
 def request(number: int, method: str, parameters: JsonObject) -> bytes:
-    """The line of a request."""
-    return _line({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters})
+    """Return the line of a request. Raises UnicodeEncodeError for a name that is no UTF-8: spelled out, it would be the
+    name of another file."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}) + b"\n"
 
 
 def read_request(line: bytes | bytearray) -> Request:

@@ -42,7 +42,11 @@ def test_files_in_other_forms_are_looked_into(ada: Machine) -> None:
     assert ada.read("notes/a.md") == "before\n\nafter\n"
     assert "More of it." in base64.b64decode(ada.read("notes/mail.txt")).decode("utf-8", "replace")
     again = run("purge", "ada", "--text", PIN, "--dry-run")
-    assert (again["hits"], again["beside"]) == ([], [])
+    assert again["hits"] == []
+    (left,) = again["beside"]  # nothing would be left of it, so it is not cut
+    assert left["where"] == "notes/a.md.gz"
+    (command,) = (each["command"] for each in done["live"] if each["command"])
+    assert command.startswith("rm ") and command.endswith("notes/a.md.gz")
 
 
 def test_the_plan_and_the_receipt_name_what_is_not_looked_into(ada: Machine) -> None:
