@@ -104,12 +104,21 @@ def _file(path: Path, tables: Sequence[str]) -> Iterator[SqliteStore]:
     disk of temporary files: nobody can write to it there. Raises VaultFull where there is no room either."""
     with contextlib.ExitStack() as stack:
         try:
-            store = SqliteStore(path, tables=tables)
+            store = _writable(path, tables)
         except errors.VaultFull:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lifeboat-move.")))
             store = SqliteStore(_copied(path, folder), tables=tables)
         stack.callback(store.close)
         yield store
+
+
+def _writable(path: Path, tables: Sequence[str]) -> SqliteStore:
+    """Raises VaultFull where the store could only be read."""
+    store = SqliteStore(path, tables=tables)
+    if store.is_read_only:
+        store.close()
+        raise errors.VaultFull(f"{path}: nothing can be written there")
+    return store
 
 
 def _copied(path: Path, folder: Path) -> Path:
