@@ -67,7 +67,7 @@ def rounds(ada: Replicated, disk: Path) -> list[str]:
         assert outcome.state == "ok" or outcome.code in ("remote_full", "remote_busy"), (left, outcome)
         filler.unlink()
         an_outcome_is_honest(ada.machine.context, ada.machine.known_agent, ada.straight["home"], outcome)
-        ada.holds(newest=1)
+        ada.holds(newest=1, complete=outcome.state == "ok")
         again = ada.machine.push()
         assert again.state == "ok", (left, outcome, again)
         ada.holds(newest=2)

@@ -104,8 +104,9 @@ class Replicated:
         self.holds(name, newest=2)
         return outcome
 
-    def holds(self, name: str = "home", *, newest: int | None = None) -> None:
-        what_a_remote_lists_restores(self.machine.context, self.machine.known_agent, self.straight[name], newest=newest)
+    def holds(self, name: str = "home", *, newest: int | None = None, complete: bool = True) -> None:
+        machine, remote = self.machine, self.straight[name]
+        what_a_remote_lists_restores(machine.context, machine.known_agent, remote, newest=newest, complete=complete)
 
 
 def machine_in(folder: Path) -> Machine:
