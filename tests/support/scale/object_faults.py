@@ -148,6 +148,8 @@ def hand_on(handler: Handler, asked: Asked) -> Answer | None:
 def status(code: int, word: str = "InternalError") -> Fault:
     """An answer of the store itself, which did nothing."""
     body = f"<?xml version='1.0' encoding='UTF-8'?>\n<Error><Code>{word}</Code><Message>no</Message></Error>".encode()
+    if code == 204:  # it has no body: the bytes of one would be read as the next answer
+        return lambda handler, asked: Answer(code, [], b"")
     return lambda handler, asked: Answer(code, [("Content-Type", "application/xml")], body)
 
 
