@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -152,9 +152,12 @@ class Round:
         folder, report = self.copies.restored_here(number)
         links = {os.fsencode(each["name"]) for each in report.skipped}
         found = disk_model.with_rested_databases(disk_model.read_disk(folder), now, folder)
-        found |= {path: (former | now)[path] for path in links}
+        known = former | now
+        # A link that leads out of the workspace is not restored, nor is a folder that holds nothing else.
+        found = {path: known[path] for path in _above(links) if path in known} | found
+        found |= {path: known[path] for path in links}
         paths = (found.keys() | former.keys() | now.keys()) - self.workspace.live.keys()
-        folders = {path[:place] for path in paths for place, byte in enumerate(path) if byte == ord("/")}
+        folders = _above(paths)
         differ = sorted(path for path in paths - folders if found.get(path) != now.get(path))
         strange = [path for path in differ if found.get(path) != former.get(path)]
         assert not strange, f"sequence {number} has what never was: {strange}"
@@ -310,3 +313,8 @@ class Round:
 
 def _files(tree: Tree) -> Tree:
     return {path: node for path, node in tree.items() if node.kind != disk_model.FOLDER}
+
+
+def _above(paths: Iterable[bytes]) -> set[bytes]:
+    """Return the folders that paths lie in."""
+    return {path[:place] for path in paths for place, byte in enumerate(path) if byte == ord("/")}
