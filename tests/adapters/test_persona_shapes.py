@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.openclaw import ADAPTER as OPENCLAW
@@ -31,7 +31,7 @@ IDENTITIES = st.fixed_dictionaries(
     optional={
         "structured": having(*FIELDS),
         "prose": having("soul", "custom_blocks"),
-        "raw_source": having("zeroclaw"),
+        "raw_source": having("zeroclaw") | RUBBISH,
     },
 )
 
@@ -57,6 +57,8 @@ def test_what_does_not_fit_is_passed_over(structured: Any, left: Any) -> None:
 
 
 @given(IDENTITIES, having("structured", "prose"))
+@example({"raw_source": {"zeroclaw": {"read": True}}}, {})
+@example({"raw_source": ["zeroclaw"]}, {"structured": {"names": 1}})
 def test_documents_of_any_shape_are_written_and_read_in_every_runtime(identity: Any, profile: Any) -> None:
     state = MemoryState()
     principals = {"principals": [{"id": "p-1", "principal_type": "human", "profile": profile}]}

@@ -122,9 +122,21 @@ def _keyed(items: list[Any]) -> Iterator[tuple[str, Any]]:
 
 def read_paths(runtime: str, document: JsonObject, *, elsewhere: bool = False) -> frozenset[Path]:
     """Which fields of a document came from files of the workspace, as it remembers; with `elsewhere` from outside."""
-    own = (document.get("raw_source") or {}).get(runtime)
-    remembered = own.get(_ELSEWHERE if elsewhere else _READ) if isinstance(own, dict) else None
-    return frozenset(tuple(map(str, path)) for path in remembered or [] if isinstance(path, list))
+    remembered = own_source(document, runtime).get(_ELSEWHERE if elsewhere else _READ)
+    paths = remembered if isinstance(remembered, list) else []
+    return frozenset(tuple(map(str, path)) for path in paths if isinstance(path, list))
+
+
+def own_source(document: JsonObject, runtime: str) -> JsonObject:
+    """What a runtime keeps in the `raw_source` of a document; empty where that is of another shape."""
+    own = sources(document).get(runtime)
+    return own if isinstance(own, dict) else {}
+
+
+def sources(document: JsonObject) -> JsonObject:
+    """The `raw_source` of a document by runtime; empty where it is of another shape."""
+    found = document.get("raw_source")
+    return found if isinstance(found, dict) else {}
 
 
 def _remember(runtime: str, previous: JsonObject, fresh: JsonObject, elsewhere: Collection[Path]) -> JsonObject:
@@ -133,7 +145,7 @@ def _remember(runtime: str, previous: JsonObject, fresh: JsonObject, elsewhere: 
     every = set(leaves(fresh))
     outside = set(elsewhere) or read_paths(runtime, previous, elsewhere=True) - every
     own = {_READ: _listed(every - outside), **({_ELSEWHERE: _listed(outside)} if outside else {})}
-    return {**(previous.get("raw_source") or {}), runtime: own}
+    return {**sources(previous), runtime: own}
 
 
 def _listed(paths: Collection[Path]) -> list[list[str]]:

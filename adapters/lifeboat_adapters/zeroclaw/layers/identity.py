@@ -104,23 +104,17 @@ def _is_made(source: Aieos) -> bool:
 def _with_inline(document: JsonObject, previous: JsonObject, files: Files, installed: Installation) -> JsonObject:
     """The identity with an AIEOS document of the configuration as its raw source: no file of its own holds it."""
     inline = _inline(previous, files, installed)
-    own = _own_source(document)
+    own = overlay.own_source(document, paths.RUNTIME)
     if own.get(documents.AIEOS) == inline:
         return document
     rest = {key: value for key, value in own.items() if key != documents.AIEOS}
     kept = rest if inline is None else {**rest, documents.AIEOS: inline}
-    return {**document, "raw_source": {**(document.get("raw_source") or {}), paths.RUNTIME: kept}}
+    return {**document, "raw_source": {**overlay.sources(document), paths.RUNTIME: kept}}
 
 
 def _inline(previous: JsonObject, files: Files, installed: Installation) -> JsonObject | None:
     source = _source(files, installed)
     is_broken = source is not None and not source.path and source.document is None
     if documents.config_of(files) is None or is_broken or not any(files.paths(paths.HOME)):
-        return _own_source(previous).get(documents.AIEOS)
+        return overlay.own_source(previous, paths.RUNTIME).get(documents.AIEOS)
     return source.document if source is not None and not source.path else None
-
-
-def _own_source(document: JsonObject) -> JsonObject:
-    """What of `raw_source` is this runtime's."""
-    own = (document.get("raw_source") or {}).get(paths.RUNTIME)
-    return own if isinstance(own, dict) else {}
