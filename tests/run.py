@@ -46,6 +46,7 @@ SECONDS_TO_END = 120.0
 def main() -> None:
     # A shell starts programs in the background with SIGINT ignored, and every child would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, end)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("target")
     parser.add_argument("--parts", default="", help="Parts of a slow target, numbered from 1 (default: all).")
@@ -65,6 +66,32 @@ def main() -> None:
     sys.exit(run_slow(known.slow[chosen.target], parts, chosen.processes, given))
 
 
+def end(number: int, _frame: object) -> None:
+    """End these tests after a signal."""
+    sys.exit(128 + number)
+
+
+def run_to_end(command: Sequence[str], timeout: float | None = None) -> int:
+    """Run a command in the checkout; its exit status, `UNFINISHED` for one interrupted after `timeout` seconds.
+
+    Nothing of it is left when these tests are ended with SIGTERM.
+    """
+    with subprocess.Popen(command, cwd=ROOT) as process:
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)
+            return UNFINISHED
+        except SystemExit:
+            process.send_signal(signal.SIGINT)
+            raise
+        finally:
+            # After a SIGINT, of the terminal or of ours, pytest ends its processes and says what failed so far.
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS_TO_END)
+            process.kill()
+
+
 def _processes() -> int:
     """Tests of the service wait more than they compute: three processes for two processors."""
     return ((os.cpu_count() or 1) * 3 + 1) // 2
@@ -79,7 +106,7 @@ def run_fast(known: lanes.Lanes, names: Sequence[str], processes: int, given: Se
     command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "25", "--durations-min", "1"]
     # `tests/tui/test_pictures.py` finds unused pictures: each process uses only some of them.
     command += ["--processes", str(processes), "--snapshot-warn-unused", *folders, *given]
-    return subprocess.run(_with_temporary_files_in_memory(command), cwd=ROOT, check=False).returncode
+    return run_to_end(_with_temporary_files_in_memory(command))
 
 
 def _with_temporary_files_in_memory(command: list[str]) -> list[str]:
@@ -140,16 +167,7 @@ def run_slow(
     else:
         command = [sys.executable, "-m", "pytest", "-q", "-rfEs", "--durations", "10", "--durations-min", "1"]
         command += [*target.pytest, "--processes", str(processes if target.parallel else 1), *modules, *given]
-    with subprocess.Popen(command, cwd=ROOT) as process:
-        try:
-            return process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            # pytest ends its processes, and says what failed so far and what took long.
-            process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(SECONDS_TO_END)
-        process.kill()
-    return UNFINISHED
+    return run_to_end(command, timeout)
 
 
 def run_everything(known: lanes.Lanes, processes: int) -> int:
