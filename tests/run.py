@@ -30,6 +30,7 @@ import psutil  # noqa: E402
 from support import lanes  # noqa: E402
 from support.parallel import BENCHMARK, recorded_seconds  # noqa: E402
 from support.paths import ROOT  # noqa: E402
+from support.real import real_zeroclaw  # noqa: E402
 
 IN_MEMORY = Path("/tmp/lifeboat-tests")
 """Where the tmpfs is mounted; short, since paths of sockets below it are limited to 108 bytes."""
@@ -172,6 +173,9 @@ def run_slow(
 
 def run_everything(known: lanes.Lanes, processes: int) -> int:
     """Run every target to its end; 0 if all passed."""
+    reason = real_zeroclaw.build()
+    if reason:
+        print(f"ZeroClaw is not built: {reason}", flush=True)
     ended = [run_fast(known, [*known.fast], processes, [])]
     ended += [run_slow(target, range(lanes.PARTS), processes) for target in known.slow.values()]
     return int(any(ended))

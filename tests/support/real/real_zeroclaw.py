@@ -1,12 +1,13 @@
 """A real ZeroClaw, built with cargo, without any network but loopback.
 
-Nobody publishes its program in a registry, so it is built once into the cache of `real_openclaw` (ten minutes on two
-cores); tests that need it are skipped until it is there.
+Nobody publishes its program in a registry, so `make everything` builds it once into the cache of `real_openclaw` (ten
+minutes on two cores); tests that need it are skipped until it is there.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,21 +20,31 @@ from support.patience import patience
 from support.real import real_openclaw
 
 VERSION = "0.8.7"
-BUILD = (
-    f"cargo install zeroclaw@{VERSION} --locked --ignore-rust-version --debug --no-default-features"
-    " --features agent-runtime --root {folder}"
-)
+FOLDER = real_openclaw.cache() / f"zeroclaw-{VERSION}"
+PROGRAM = FOLDER / "bin" / "zeroclaw"
+BUILD = [
+    *("cargo", "install", f"zeroclaw@{VERSION}", "--locked", "--ignore-rust-version", "--debug"),
+    *("--no-default-features", "--features", "agent-runtime", "--root", str(FOLDER)),
+]
+
+
+def build() -> str:
+    """Build the program if it is not there; why it is still not there, empty when it is."""
+    if PROGRAM.is_file():
+        return ""
+    if not shutil.which("cargo"):
+        return "cargo is not installed"
+    ended = subprocess.run(BUILD, stdin=subprocess.DEVNULL, check=False)
+    return f"cargo ended with {ended.returncode}" if ended.returncode else ""
 
 
 def require() -> Path:
     """The program; skips where it was not built."""
     if sys.platform != "linux":
         pytest.skip("a network namespace is needed")
-    folder = real_openclaw.cache() / f"zeroclaw-{VERSION}"
-    program = folder / "bin" / "zeroclaw"
-    if not program.is_file():
-        pytest.skip(f"ZeroClaw is not built: {BUILD.format(folder=folder)}")
-    return program
+    if not PROGRAM.is_file():
+        pytest.skip(f"ZeroClaw is not built: {' '.join(BUILD)}")
+    return PROGRAM
 
 
 @dataclass(frozen=True)
