@@ -32,6 +32,9 @@ CUT, NOTICE = "cut", "notice"
 LEFT_OUT = "it lost something in a purge, changed since, and captures cannot tell whether the text is in it"
 
 
+Remembered = tuple[dict[str, int], dict[str, int]]
+
+
 @dataclass(slots=True)
 class KeepOut:
     """The filter of one agent in one capture, and what it found: `cuts` counts places by archive path, and those of
@@ -159,9 +162,10 @@ class KeepOut:
 
     # What a capture found ---------------------------------------------------------------------------------------
 
-    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> JsonObject:
-        """Keep where lines were cut, and since when there are none; where they are cut now, by path. `everything` says
-        that all there is was looked through, `present` whether a path is still there."""
+    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> Remembered:
+        """Keep where lines were cut, and since when there are none; where they are cut now, and where purged values were
+        captured, by path. `everything` says that all there is was looked through, `present` whether a path is still
+        there."""
         before = vault.get(FOUND) or {}
 
         def merged(former: dict[str, int], here: dict[str, int]) -> dict[str, int]:
@@ -178,7 +182,7 @@ class KeepOut:
         if _is_over(since, self.days, now):
             vault.set(FILTER, None, kind=FOUND)
             vault.set(FOUND, None, kind=FOUND)
-        return where
+        return where, again
 
 
     def _renew(self, vault: Vault) -> None:

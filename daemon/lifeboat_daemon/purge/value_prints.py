@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
-from lifeboat_adapters.secrets.entropy import is_guessable
+from lifeboat_adapters.secrets.entropy import LEAST_PRINTED, is_guessable
 from lifeboat_alf.decoding import decode
 
 Span = tuple[int, int]
@@ -58,7 +58,7 @@ def is_printable(value: bytes, *, even_weak: bool) -> bool:
     letters = letters_of(value)
     if not LEAST_LETTERS <= len(letters) <= LONGEST:
         return False
-    return even_weak or not (is_weak([value]) or is_weak([letters]))
+    return even_weak or not (len(letters) < LEAST_PRINTED or is_weak([value]))
 
 
 class ValuePrints:
