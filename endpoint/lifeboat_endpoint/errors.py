@@ -250,6 +250,14 @@ class RemoteRefused(RemoteError):
     title = "The second copy did not take it"
 
 
+class PurgeRefused(RemoteRefused):
+    """Whoever owns the data there decided against a purge. Only they can change that."""
+
+    code = "purge_refused"
+    title = "The owner of the second copy refused the purge"
+    fix = "lifeboat receipts list"
+
+
 class RemoteDenied(RemoteError):
     """No token, a wrong or expired one, or one without the scope."""
 
