@@ -108,7 +108,9 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
         output.note(f"The live workspace has it in {count}: --workspace cuts it there, else captures leave it out.")
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
-        output.warn(f"captures may have to leave these files out once they change, unless they are cut: {listed(binary)}")
+        output.warn(
+            f"captures may have to leave these files out once they change, unless they are cut: {listed(binary)}"
+        )
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
@@ -175,7 +177,9 @@ def say_let_in(output: Output, agent: Agent, document: JsonObject) -> None:
         output.line(f"No file of {agent.name} is left out because of a purge.")
         return
     named = listed([path_text(path) for path in document["let_in"]])
-    output.line(f"{'Would be captured' if document['dry_run'] else 'Captured'} again from the next capture on: {named}.")
+    output.line(
+        f"{'Would be captured' if document['dry_run'] else 'Captured'} again from the next capture on: {named}."
+    )
 
 
 def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:

@@ -25,6 +25,8 @@ ERASED = "agent_erased"
 """The code of an agent that was purged whole."""
 FULL, FORGOT = "remote_full", "remote_forgot"
 """Codes: it has no room for what is to come; it lost what it had, and nothing is sent until it is added again."""
+PURGES_DAMAGED = "purges_damaged"
+"""The code of a log whose list of purges is damaged, which this machine does not know whole."""
 PURGE = "purge"
 """The code of what has every state, and not every purge."""
 

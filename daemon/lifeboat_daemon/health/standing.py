@@ -73,8 +73,8 @@ class Facts(msgspec.Struct, frozen=True):
     captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
     capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
     `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
-    lies what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of those that a restore left without their credentials. `shut` are labels of
-    credentials whose key this home has lost.
+    lies what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of those
+    that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
     """
 
     sequence: int | None = None
@@ -201,7 +201,8 @@ class AgentStatus:
 
     def _fix_of_remote(self, name: str) -> str:
         code = next(one.code for one in self.remotes if one.name == name)
-        return f"lifeboat remote remove {name}" if code == second_copies.FORGOT else f"lifeboat doctor --remote {name}"
+        gone = (second_copies.FORGOT, second_copies.PURGES_DAMAGED)
+        return f"lifeboat remote remove {name}" if code in gone else f"lifeboat doctor --remote {name}"
 
     @property
     def refusing(self) -> str | None:

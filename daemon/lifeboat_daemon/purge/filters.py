@@ -132,7 +132,9 @@ class Filter:
         found = cls(
             {mark: lines.edits_of_json(edits) for mark, edits in value["bodies"].items()},
             {mark: lines.of_json(rule) for mark, rule in value["lines"].items()},
-            *(set(value[name]) for name in ("anywhere", "placed", "around")),
+            anywhere=set(value["anywhere"]),
+            placed=set(value["placed"]),
+            around=set(value["around"]),
         )
         if value["version"] < VERSION:
             found._give_up_what_is_short()

@@ -63,8 +63,8 @@ class KeepOut:
 
     @classmethod
     def planned(cls, context: Context, vault: Vault, redaction: Redaction) -> KeepOut:
-        """What the filter would be after a redaction that is not applied yet, with digests of all that goes: it lives in
-        memory alone. Raises NoKey, VaultError."""
+        """What the filter would be after a redaction that is not applied yet, with digests of all that goes: it lives
+        in memory alone. Raises NoKey, VaultError."""
         derived = _derived(context, vault, redaction, keeps_weak=True)
         made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
         if not derived or not made:
@@ -163,9 +163,9 @@ class KeepOut:
     # What a capture found ---------------------------------------------------------------------------------------
 
     def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> Remembered:
-        """Keep where lines were cut, and since when there are none; where they are cut now, and where purged values were
-        captured, by path. `everything` says that all there is was looked through, `present` whether a path is still
-        there."""
+        """Keep where lines were cut, and since when there are none. Return where they are cut now, and where purged
+        values were captured, by path. `everything` says that all there is was looked through, `present` whether a path
+        is still there."""
         before = vault.get(FOUND) or {}
 
         def merged(former: dict[str, int], here: dict[str, int]) -> dict[str, int]:
@@ -183,7 +183,6 @@ class KeepOut:
             vault.set(FILTER, None, kind=FOUND)
             vault.set(FOUND, None, kind=FOUND)
         return where, again
-
 
     def _renew(self, vault: Vault) -> None:
         """Write a filter again that an earlier release kept with digests of what can be guessed."""
@@ -237,9 +236,7 @@ def marks_of(context: Context, agent_id: str) -> Marks:
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive(
-    context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False
-) -> dict[str, Any]:
+def derive(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> dict[str, Any]:
     """The decisions that keep out what a redaction is about to destroy, for `Vault.redact`: what is kept out already
     stays kept out. Reads every body that is named; none of their text is in the result. `keeps_weak`: also digests of
     what can be guessed. Raises NoKey, VaultError."""

@@ -86,9 +86,7 @@ class ValuePrints:
         """Return the marks of the known values that stand in a text as words."""
         return {mark for _, mark in self._places(text, known, everywhere=False)}
 
-    def _places(
-        self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool
-    ) -> Iterator[tuple[Span, str]]:
+    def _places(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> Iterator[tuple[Span, str]]:
         letters = letters_of(body)
         lengths = {each.letters for each in known.values() if each.letters <= len(letters)}
         if not lengths:
@@ -107,9 +105,7 @@ class ValuePrints:
                 if _is_near(span, length) and (mark := self._mark(letters[begin : begin + length])) in known:
                     yield span, mark
 
-    def _within_words(
-        self, body: bytes, letters: bytes, known: Mapping[str, ValuePrint]
-    ) -> Iterator[tuple[Span, str]]:
+    def _within_words(self, body: bytes, letters: bytes, known: Mapping[str, ValuePrint]) -> Iterator[tuple[Span, str]]:
         for length in {each.letters for each in known.values()}:
             sums = {each.rolled for each in known.values() if each.letters == length}
             power = pow(self._base, length, _PRIME)

@@ -76,7 +76,9 @@ def test_a_short_line_of_another_file_stays() -> None:
 
 def test_a_line_that_stands_elsewhere_too_goes_only_between_its_neighbours() -> None:
     body = b"# A\nthe same words again\nsecret text of mine\n"
-    found = sieve(PATH, body, b"the same words again\nsecret text of mine\n", stays=b"the same words again", keeps_weak=True)
+    found = sieve(
+        PATH, body, b"the same words again\nsecret text of mine\n", stays=b"the same words again", keeps_weak=True
+    )
     assert cut(found, "raw/openclaw/other.md", b"# B\nthe same words again\n") == b"# B\nthe same words again\n"
     assert cut(found, PATH, body + b"new\n") == b"# A\nnew\n"
 
@@ -247,7 +249,11 @@ def test_a_filter_of_an_earlier_release_gives_up_what_is_short() -> None:
     assert (set(made.bodies), set(made.lines)) == ({"b"}, {"d"})
 
 
-@given(st.lists(st.sampled_from([b"juniper", b"quartz", b"7731", b"harbour lane 58", b" ", b"\n", b".", b"x"]), max_size=30))
+@given(
+    st.lists(
+        st.sampled_from([b"juniper", b"quartz", b"7731", b"harbour lane 58", b" ", b"\n", b".", b"x"]), max_size=30
+    )
+)
 def test_both_searches_find_the_same_words(parts: list[bytes]) -> None:
     prints = ValuePrints(MARKS.key)
     mark, found = prints.of(VALUE)
