@@ -286,6 +286,13 @@ SETTINGS: dict[str, Setting] = {
             per_agent=False,
         ),
         Setting(
+            "purge.again",
+            one_of("cut", "notice"),
+            "cut",
+            "whether a capture cuts a purged value that comes back in other words, or only tells of it",
+            per_agent=False,
+        ),
+        Setting(
             "verify.every", parse_positive_duration, "24h", "the newest copy and a sample are read back this often"
         ),
         Setting("verify.whole_every", parse_positive_duration, "30d", "and every kept sequence this often"),

@@ -37,7 +37,7 @@ from lifeboat_daemon.health.standing import (
     verdict,
 )
 from lifeboat_daemon.health.wakefulness import awake
-from lifeboat_daemon.purge.keep_out import FOUND, found_in
+from lifeboat_daemon.purge.keep_out import FOUND, found_in, met_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.state_documents import credentials_of
@@ -169,6 +169,7 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         is_gone=is_gone,
         no_room=space.shortage() or captured.get("no_room"),
         kept_out=tuple(map(path_text, sorted(found_in(vault.get(FOUND))))),
+        purged_again=tuple(map(path_text, sorted(met_in(vault.get(FOUND))))),
         gaps=tuple(map(path_text, sorted(withheld.without_credentials(vault)))),
         shut=_shut(context, vault),
         lookalikes=sum(len(places) for places in alike.values()),

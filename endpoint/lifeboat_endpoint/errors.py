@@ -24,6 +24,7 @@ LifeboatError
     |   +-- RemoteFull      no space left there
     +-- RemoteTooLarge      more than it takes
     +-- RemoteRefused       not what it says, or fits nothing there
+    |   +-- PurgeRefused      its owner decided against a purge
     +-- RemoteDenied        no token that counts
     +-- UnknownThere        not there, or not ours
     +-- AgentErased         it was there, and was purged whole
@@ -33,6 +34,7 @@ LifeboatError
     +-- EpochBehind         another machine took the agent over
     |   +-- EpochMoved      somebody else began the new epoch
     +-- RemoteDamaged       what came back is not what was kept
+    |   +-- PurgesDamaged     the list of purges of a log is gone or changed
     +-- JoinInvalid         a line that is no join line
 +-- EndpointError         an endpoint's own data
     +-- NoEndpoint          no endpoint's data in the folder
@@ -250,6 +252,14 @@ class RemoteRefused(RemoteError):
     title = "The second copy did not take it"
 
 
+class PurgeRefused(RemoteRefused):
+    """Whoever owns the data there decided against a purge. Only they can change that."""
+
+    code = "purge_refused"
+    title = "The owner of the second copy refused the purge"
+    fix = "lifeboat receipts list"
+
+
 class RemoteDenied(RemoteError):
     """No token, a wrong or expired one, or one without the scope."""
 
@@ -344,6 +354,14 @@ class RemoteDamaged(RemoteError):
 
     code = "remote_damaged"
     title = "The second copy is damaged"
+
+
+class PurgesDamaged(RemoteDamaged):
+    """The list of purges that a log holds is gone or changed. A machine that knows all of them writes it again."""
+
+    code = "purges_damaged"
+    title = "The list of purges at the second copy is damaged"
+    fix = "lifeboat sync"
 
 
 class JoinInvalid(RemoteError):

@@ -285,3 +285,54 @@ def test_after_a_capture_the_secret_comes_back_into_what_is_left(mia: Protected,
         chosen = RestoreOptions(at=number, to=aside, yes=True, reindex=False, with_credentials=True)
         restore(mia.context, mia.agent, chosen)
         assert (aside / "notes.txt").read_text() == f"one\n{BOTH}two\n".replace("C01X00T47", "")
+
+
+# In other words ------------------------------------------------------------------------------------------------------
+
+CODE = "Juniper Quartz 7731 Harbour Lane 58"
+
+
+@pytest.fixture
+def coded(ada: Protected) -> Protected:
+    ada.write("memory/2026-11-12.md", f"# Codes\n\nThe code of the boat is {CODE}, he says.\n")
+    ada.capture()
+    purge(ada, texts=[CODE], passage=True)
+    ada.write("memory/2026-11-13.md", f"# Day\n\nHe told me: {CODE.upper()}.\n\nSunny.\n")
+    return ada
+
+
+def test_a_purged_value_in_other_words_is_cut_and_told_of(coded: Protected) -> None:
+    report = coded.capture()
+    assert report.kept_out["raw/openclaw/memory/2026-11-13.md"] == 1
+    assert coded.body("raw/openclaw/memory/2026-11-13.md") == b"# Day\n\nHe told me: .\n\nSunny.\n"
+    found = status(coded.context).agents[0]
+    assert "memory/2026-11-13.md" in str(found.kept_out)
+    assert any("memory/2026-11-13.md" in reason for reason in found.reasons)
+
+
+def test_a_purged_value_in_other_words_is_only_told_of_where_the_user_wants_that(coded: Protected) -> None:
+    coded.context.home.config_file.write_text('[purge]\nagain = "notice"\n')
+    report = coded.capture()
+    assert report.purged_again == {"raw/openclaw/memory/2026-11-13.md": 1}
+    assert CODE.upper().encode() in coded.body("raw/openclaw/memory/2026-11-13.md")
+    found = status(coded.context).agents[0]
+    assert "memory/2026-11-13.md" in str(found.purged_again)
+    assert any("came back in" in reason and "memory/2026-11-13.md" in reason for reason in found.reasons)
+
+
+def test_a_purged_value_in_a_row_is_cut_in_other_words(tmp_path: Path) -> None:
+    eva = ProtectedClaw(tmp_path)
+    eva.install.remember("boat", f"The code of the boat is {CODE}", created_at=LATELY)
+    eva.add()
+    purge(eva, texts=[CODE], passage=True)
+    eva.install.remember("again", f"He told me ({CODE}) again", created_at=LATELY)
+    eva.capture()
+    assert "He told me () again" in eva.memories()
+    assert left(eva, CODE) == []
+
+
+def test_no_digest_of_a_short_passage_is_kept_beside_its_key(eva: ProtectedClaw) -> None:
+    purge(eva, texts=["C01X00T47"], passage=True)
+    with eva.context.vault(eva.agent.id) as vault:
+        kept_out = vault.get(keep_out.FILTER)
+    assert (kept_out["bodies"], kept_out["lines"], kept_out["values"]) == ({}, {}, {})

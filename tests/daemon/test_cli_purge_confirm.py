@@ -13,8 +13,9 @@ import pytest
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import doing, receipts
 from lifeboat_daemon.remotes import redacting
+from lifeboat_daemon.remotes.redacting_notes import Notes
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteRefused
+from lifeboat_endpoint.errors import RemoteRefused, RemoteUnreachable
 from support.daemon.cli_client import Json, run
 from support.daemon.machines import Machine
 from support.daemon.purge_receipt_home import Purged
@@ -100,6 +101,61 @@ def test_a_purge_that_the_owner_refused_does_not_stand_as_one_that_waits(
         redacting.send(ada.context, ada.known_agent, ada.remote("boat"), ada.redaction)
     assert state(ada) == receipts.PENDING
     assert "refused" in run("status")["pending_purges"][0]["message"]
+
+
+def at_boat() -> Json:
+    found: Json = run("status")["agents"][0]["remotes"][0]
+    return found
+
+
+def test_status_and_receipt_say_after_the_next_contact_that_the_owner_refused(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("sync")
+    assert (at_boat()["purges"], run("status")["agents"][0]["state"]) == (1, "waiting")
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
+    run("endpoint", "purges", "refuse", ada.redaction.id)
+    run("sync")  # nothing changed
+    assert state(ada) == receipts.PENDING
+    agent, there = run("status")["agents"][0], at_boat()
+    assert (agent["state"], there["state"], there["purges"], there["purges_refused"]) == ("ok", "ok", 0, 1)
+    assert any("1 purge was refused by whoever owns boat" in reason for reason in agent["reasons"])
+    vault = run("receipts", "show", ada.redaction.id)["receipt"]["vaults"][-1]
+    assert "refused" in vault["message"] and vault["applies_at"] is None
+
+
+def test_what_the_owner_refused_and_then_confirmed_is_done(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
+    run("endpoint", "purges", "refuse", ada.redaction.id)
+    run("sync")
+    confirm(ada, second_token(endpoint, "push", "pull", "purge"), monkeypatch)
+    assert (state(ada), at_boat()["purges_refused"]) == (receipts.DONE, 0)
+
+
+def test_a_refusal_stands_while_the_endpoint_cannot_be_asked(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
+    run("endpoint", "purges", "refuse", ada.redaction.id)
+    run("sync")
+    with ada.context.vault(ada.known_agent.id) as vault:
+        notes = Notes(ada.context, ada.remote("boat"), vault)
+        notes.failed(ada.redaction, RemoteUnreachable("nothing answers"), soon=True)
+    assert (at_boat()["purges"], at_boat()["purges_refused"]) == (0, 1)
+
+
+def test_of_an_agent_that_is_gone_whole_it_is_said_that_the_owner_refused(
+    ada: There, endpoint: RunningEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receipt = doing.erase(ada.context, ada.known_agent, "user_request", {}).receipt
+    monkeypatch.setenv("LIFEBOAT_ENDPOINT_DATA", str(endpoint.data))
+    run("endpoint", "purges", "refuse", receipt)
+    run("sync")
+    pending = next(each for each in run("status")["pending_purges"] if each["id"] == receipt)
+    assert (pending["state"], pending["applies_at"]) == ("pending", None)
+    assert "refused" in pending["message"]
 
 
 def test_where_the_whole_agent_is_gone_no_smaller_purge_is_waited_for(ada: There, endpoint: RunningEndpoint) -> None:

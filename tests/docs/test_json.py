@@ -276,6 +276,7 @@ def _purge_documents(workspace: Path, folder: Path) -> Iterator[tuple[str, Json]
     (workspace / "ink.txt").write_text("Buy ink.\n")
     text = ("--text", "ink for the plotter", "--passage", "--workspace", "--yes")
     yield "`lifeboat purge`", run("purge", "Juniper", *text)
+    yield "`lifeboat purge`", run("purge", "Juniper", "--let-in", "--dry-run")
     shutil.copytree(workspace, folder / "purged", symlinks=True)
     run("agents", "clone", "Juniper", folder / "purged", "--name", "Copy")
     yield "`lifeboat purge`", run("purge", "Copy", "--all", "--dry-run")

@@ -42,7 +42,8 @@ class CaptureReport:
     read), `waiting` (may hold secrets and does not parse), `left_out` (not kept at all, or not this version).
     Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
     raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
-    counts places in live files where lies what was purged, and what is left out of every capture.
+    counts places in live files where lies what was purged, and what is left out of every capture; `purged_again` those
+    where a purged value is in other words, and captured (`purge.again`).
     """
 
     agent_id: str
@@ -67,6 +68,7 @@ class CaptureReport:
     warnings: list[str] = field(default_factory=list)
     no_room: str | None = None
     kept_out: dict[str, int] = field(default_factory=dict)
+    purged_again: dict[str, int] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -130,5 +132,6 @@ class CaptureReport:
             "held": self.held,
             "sealed": self.sealed,
             "kept_out": self.kept_out,
+            "purged_again": self.purged_again,
             "warnings": self.warnings,
         }

@@ -181,7 +181,7 @@ class Rows:
 
     def _keep(self, store: MemoryStore) -> Keep:
         """What may be captured of a row where something was purged."""
-        return partial(self._session.keep_out.cut_row, store.name, store.columns.index(store.content))
+        return partial(self._session.keep_out.cut_row, store)
 
     def _look_into(self, batch: list[Differing]) -> set[Any]:
         """Note the rows of a batch in which a secret stands."""

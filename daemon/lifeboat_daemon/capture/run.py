@@ -248,8 +248,9 @@ def _note_kept_out(session: Session, work: Work) -> None:
     def present(path: str) -> bool:
         return path == work.rows.name or session.overlay.meta(path) is not None
 
-    session.report.kept_out = session.keep_out.remember(
-        session.vault, session.now, everything=work.tree.reads_everything and session.report.complete, present=present
+    report = session.report
+    report.kept_out, report.purged_again = session.keep_out.remember(
+        session.vault, session.now, everything=work.tree.reads_everything and report.complete, present=present
     )
 
 

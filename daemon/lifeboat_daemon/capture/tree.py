@@ -26,7 +26,7 @@ from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.name_conflicts import find_conflicts, parents
-from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.purge.keep_out import LEFT_OUT, KeepOut
 from lifeboat_daemon.seen import Known
 
 JsonObject = dict[str, Any]
@@ -42,7 +42,8 @@ class Tree:
     the stat cache has to learn; `attachment_id` mints the id of a new artifact by its path; `elsewhere` gives the
     secrets of what is no file of the tree; `lookalikes` is what looks like a secret in any file, `unread` the form of
     files that are not looked into; `share` and `matters` are the adapter's; `withheld` are paths whose absence is no
-    deletion; `keep_out` knows what was purged; `runtime` is the one whose workspace it is."""
+    deletion; `keep_out` knows what was purged, and `let_in` is the command that captures again what it leaves
+    out; `runtime` is the one whose workspace it is."""
 
     files: FileOperations
     overlay: Overlay
@@ -62,6 +63,7 @@ class Tree:
     paced: bool = False
     withheld: frozenset[str] = frozenset()
     keep_out: KeepOut = field(default_factory=KeepOut)
+    let_in: str | None = None
     changed: set[str] = field(default_factory=set)
     seen: dict[str, Known] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
@@ -217,7 +219,10 @@ class Tree:
         """The bytes of a file; None, with the reason in the report, when its last version has to stay."""
         try:
             content = self._content(found, self._limit_of(found))
-            return content._replace(data=self.keep_out.cut(found.path, content.data)[0])
+            data = self.keep_out.cut_file(found.path, content.data)
+            if data is not None:
+                return content._replace(data=data)
+            self.report.leave_out(found.path, LEFT_OUT, fix=self.let_in)
         except OverLimit:
             self._leave_out(found)
         except Unstable:

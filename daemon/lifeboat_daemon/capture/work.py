@@ -33,6 +33,7 @@ from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
 from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
+from lifeboat_daemon.words import argument
 
 JsonObject = dict[str, Any]
 
@@ -83,6 +84,7 @@ class Work:
             paced=session.paced,
             withheld=withheld.paths(session.vault),
             keep_out=session.keep_out,
+            let_in=f"lifeboat purge {argument(session.agent.name)} --let-in",
             runtime=seen.adapter.runtime,
         )
         self.rows = Rows(session, seen, self.cutter, self.tree, self._databases)

@@ -58,6 +58,8 @@ _LARGEST = 1 << 20
 @click.option("--derived", is_flag=True, help="Also what was derived from nothing else.")
 @click.option("--workspace", is_flag=True, help="Cut the live files too; else they are kept out of captures.")
 @click.option("--kept-out", is_flag=True, help="Nothing new: cut from the live files what was purged before.")
+@click.option("--keep-print", is_flag=True, help="Know also a text again that can be guessed; its print can be, too.")
+@click.option("--let-in", is_flag=True, help="Nothing new: capture again the files that a purge left out.")
 @click.option("--reason", type=click.Choice(REASONS), default="user_request", show_default=True, help="For the record.")
 @click.option("--dry-run", is_flag=True, help="Show what would go, and what cannot be reached; destroy nothing.")
 @click.option("--yes", is_flag=True, help="Without asking.")
@@ -75,6 +77,8 @@ def purge(session: Session, /, agent: str, **flags: Any) -> int:
         return _erase(session, found, flags)
     if flags["kept_out"]:
         return _cut_kept_out(session, found, flags)
+    if flags["let_in"]:
+        return _let_in(session, found, flags)
     return _purge(session, found, _request(session, flags), flags)
 
 
@@ -85,11 +89,13 @@ def _check(flags: dict[str, Any]) -> None:
         raise click.UsageError("--text-stdin, --text and --pattern-stdin: one of them at a time")
     wanted = bool(texts or flags["records"])
     widths = [name for name in ("passage", "line", "memory") if flags[name]]
-    narrowed = [*widths, *(name for name in ("only", "derived", "workspace") if flags[name])]
+    narrowed = [*widths, *(name for name in ("only", "derived", "workspace", "keep_print") if flags[name])]
     if flags["everything"] and (wanted or narrowed):
         raise click.UsageError("--all is the whole agent: it goes with --reason, --dry-run and --yes alone")
     if flags["kept_out"] and (wanted or narrowed or flags["everything"]):
         raise click.UsageError("--kept-out purges nothing new: it goes with --dry-run and --yes alone")
+    if flags["let_in"] and (wanted or narrowed or flags["everything"] or flags["kept_out"]):
+        raise click.UsageError("--let-in purges nothing new: it goes with --dry-run alone")
     if len(widths) > 1:
         raise click.UsageError("--passage, --line and --memory: one of them at a time")
     if widths and flags["records"]:
@@ -121,6 +127,7 @@ def _request(session: Session, flags: dict[str, Any]) -> Request:
         reason=flags["reason"],
         workspace=flags["workspace"],
         capture=not flags["dry_run"],
+        keep_print=flags["keep_print"],
     )
 
 
@@ -234,6 +241,22 @@ def _cut_kept_out(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
         document["workspace"] = workspace.cut(context, agent, vault, cuts)
     poke(context, agent)
     session.output.document(document, lambda: purge_text.say_cut(session.output, document))
+    return 0
+
+
+def _let_in(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
+    """What may hold purged text, and was left out, because nobody can tell: the user says that it does not."""
+    from lifeboat_daemon.locks import agent_lock
+    from lifeboat_daemon.purge import keep_out, outcome
+
+    context = session.context
+    with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
+        left = keep_out.left_out_in(vault.get(keep_out.FOUND))
+        if not flags["dry_run"]:
+            keep_out.let_in(vault, left)
+    poke(context, agent)
+    document = outcome.let_in(agent, left, dry_run=flags["dry_run"])
+    session.output.document(document, lambda: purge_text.say_let_in(session.output, agent, document))
     return 0
 
 

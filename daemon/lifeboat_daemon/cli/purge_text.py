@@ -25,6 +25,12 @@ _NEVER = (
 )
 
 
+_GUESSABLE = (
+    "some of it could be guessed from a print, so none is kept: where it is written again, captures do not recognise it"
+    " (--keep-print keeps one, --workspace cuts the live files)"
+)
+
+
 def what(document: JsonObject) -> str:
     """`3 memories and places in 2 files (41 versions in 38 states)`: memories go whole, elsewhere the places alone."""
     whole = count_text(document["records"], "memory", "memories") if document["records"] else ""
@@ -49,6 +55,8 @@ def show_plan(output: Output, agent: Agent, found: Found, document: JsonObject, 
     _some(output, [f"  {_beside(sight)}" for sight in document["beside"]])
     _say_also(output, found)
     _say_live(output, found, workspace=workspace)
+    if document["guessable"]:
+        output.warn(_GUESSABLE)
     for line in _remarks(agent, document):
         output.warn(line)
     unreachable = {each["name"] for each in document["unreachable"]}
@@ -100,7 +108,9 @@ def _say_live(output: Output, found: Found, *, workspace: bool) -> None:
         output.note(f"The live workspace has it in {count}: --workspace cuts it there, else captures leave it out.")
     binary = [path_text(cut.path) for cut in files if not cut.diff]
     if binary and not workspace:
-        output.warn(f"no text, so captures hold it again once the file changes, unless it is cut: {listed(binary)}")
+        output.warn(
+            f"captures may have to leave these files out once they change, unless they are cut: {listed(binary)}"
+        )
     _say_cuts(output, [cut for cut in found.live if workspace or cut.command is not None])
 
 
@@ -159,6 +169,17 @@ def say_cut(output: Output, document: JsonObject) -> None:
     """Which live files were cut."""
     if document["workspace"]:
         output.line(f"Cut in the workspace: {listed([path_text(path) for path in document['workspace']])}.")
+
+
+def say_let_in(output: Output, agent: Agent, document: JsonObject) -> None:
+    """Which files captures take again."""
+    if not document["let_in"]:
+        output.line(f"No file of {agent.name} is left out because of a purge.")
+        return
+    named = listed([path_text(path) for path in document["let_in"]])
+    output.line(
+        f"{'Would be captured' if document['dry_run'] else 'Captured'} again from the next capture on: {named}."
+    )
 
 
 def show_whole(output: Output, agent: Agent, document: JsonObject) -> None:

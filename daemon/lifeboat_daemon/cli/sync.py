@@ -161,6 +161,9 @@ def print_remarks(output: Output, document: dict[str, Any]) -> None:
             output.warn(f"{path_text(path)} {meaning}: {reason}")
     for path, count in document["kept_out"].items():
         output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
+    for path, count in document["purged_again"].items():
+        places = count_text(count, "place")
+        output.warn(f"{path_text(path)} holds what was purged in {places}, in other words, and is kept as it is")
     if document["held"]:
         name, before = argument(document["name"]), document["held"].get("previous")
         output.warn(f"held: {document['held'].get('reason', '')}. Was that an accident?")

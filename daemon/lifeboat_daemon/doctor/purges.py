@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 
 from lifeboat_alf import times
@@ -66,15 +66,22 @@ def _kept_out(context: Context, agent: Agent) -> Iterator[Finding]:
         with context.vault(agent.id) as vault:
             kept = KeepOut.of(context, vault)
             where = keep_out.found_in(vault.get(keep_out.FOUND))
+            again = keep_out.met_in(vault.get(keep_out.FOUND))
     except LifeboatError:
         return  # the checks of vaults and of the key tell
     if not kept:
         return
     until = when_text(kept.until or "the workspace is clean")
+    if again:
+        result = f"what was purged came back in {_named(again)}, and captures take it (purge.again)"
+        yield Finding(Level.WARNING, agent.name, result, f"lifeboat purge {argument(agent.name)}")
     if not where:
         yield Finding(Level.OK, agent.name, f"what was purged is kept out of captures until {until}")
         return
-    paths = [path_text(path) for path in sorted(where)]
-    named = listed([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])
-    result = f"what was purged still lies in {named}: captures cut it, until {until}"
+    result = f"what was purged still lies in {_named(where)}: captures cut it, until {until}"
     yield Finding(Level.WARNING, agent.name, result, f"lifeboat purge {argument(agent.name)} --kept-out")
+
+
+def _named(where: Iterable[str]) -> str:
+    paths = [path_text(path) for path in sorted(where)]
+    return listed([*paths[:_MOST_PATHS], *([f"{len(paths) - _MOST_PATHS} more"] if paths[_MOST_PATHS:] else [])])

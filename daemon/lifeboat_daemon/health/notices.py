@@ -160,6 +160,7 @@ def _refusal(agent: AgentStatus, name: str) -> str:
         "other_vault": "is another one than it was",
         "remote_damaged": "does not hold what it was given",
         "remote_denied": "does not let this machine in",
+        "purges_damaged": "has lost its list of purges",
         "remote_forgot": "has lost what it had",
     }
     return f"the second copy {name} {words.get(code, 'does not take what is sent')}; captures go on"

@@ -25,6 +25,8 @@ ERASED = "agent_erased"
 """The code of an agent that was purged whole."""
 FULL, FORGOT = "remote_full", "remote_forgot"
 """Codes: it has no room for what is to come; it lost what it had, and nothing is sent until it is added again."""
+PURGES_DAMAGED = "purges_damaged"
+"""The code of a log whose list of purges is damaged, which this machine does not know whole."""
 PURGE = "purge"
 """The code of what has every state, and not every purge."""
 
@@ -39,6 +41,7 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     {reason, machine, since, epoch}, who writes the agent there now. `purges` counts the purges of this machine that it
     has not applied yet: it is asked again at `purges_ask_at` (None: at once); all of them wait until
     `purges_wait_until`, so that whoever owns the data there can refuse them, or `purges_message` says why not.
+    `purges_refused` counts those that its owner decided against, which nothing here waits for any more.
     `doubts`: what it lists of purges that does not count.
     """
 
@@ -59,6 +62,7 @@ class RemoteFacts(msgspec.Struct, frozen=True):
     tried_at: str | None = None
     fenced: JsonObject | None = None
     purges: int = 0
+    purges_refused: int = 0
     purges_ask_at: str | None = None
     purges_wait_until: str | None = None
     purges_message: str = ""
@@ -168,6 +172,7 @@ def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
     every = list(remotes)
     found = [f"{one.name} (optional): {one.message}" for one in every if one.optional and one.state == ERROR]
     found += [f"{purge_words(one)} (optional)" for one in every if one.optional and one.purges]
+    found += [refused_words(one) for one in every if one.purges_refused]
     return found + [f"{one.name}: {one.doubts}" for one in every if one.doubts]
 
 
@@ -205,6 +210,13 @@ def purge_words(remote: RemoteFacts) -> str:
     verb = "has" if remote.purges == 1 else "have"
     why = f": {remote.purges_message}" if remote.purges_message else ""
     return f"{what} {verb} not happened at {remote.name} yet{why}"
+
+
+def refused_words(remote: RemoteFacts) -> str:
+    """That what was purged here stays there, for people."""
+    what = count_text(remote.purges_refused, "purge")
+    verb = "was" if remote.purges_refused == 1 else "were"
+    return f"{what} {verb} refused by whoever owns {remote.name}, which keeps what was purged: lifeboat receipts list"
 
 
 def fence_words(remote: RemoteFacts) -> str:

@@ -73,8 +73,8 @@ class Facts(msgspec.Struct, frozen=True):
     captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
     capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
     `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
-    lies what was purged, `gaps` of those that a restore left without their credentials. `shut` are labels of
-    credentials whose key this home has lost.
+    lies what was purged, `purged_again` of those in which a purged value was captured in other words, `gaps` of those
+    that a restore left without their credentials. `shut` are labels of credentials whose key this home has lost.
     """
 
     sequence: int | None = None
@@ -96,6 +96,7 @@ class Facts(msgspec.Struct, frozen=True):
     lookalikes: int = 0
     not_looked_into: int = 0
     kept_out: tuple[str, ...] = ()
+    purged_again: tuple[str, ...] = ()
     gaps: tuple[str, ...] = ()
     shut: tuple[str, ...] = ()
     remotes: tuple[RemoteFacts, ...] = ()
@@ -127,7 +128,7 @@ class AgentStatus:
     fields are those of `Facts`, `missing` also while the folder is not there. `last_verified_at` is of the second copy
     that was read back last, which `verified_in` names; of this machine's vault while there is none that anybody relies
     on, or none was ever read back. `lookalikes` counts the places that look like a secret and are kept in clear,
-    `not_looked_into` the files in which no secret would be found.
+    `not_looked_into` the files in which no secret would be found; `kept_out` and `purged_again` are as in `Facts`.
 
     Only the daemon knows of `at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and `unwatched`
     (why not every change is noticed at once).
@@ -155,6 +156,8 @@ class AgentStatus:
     damaged: JsonObject | None = None
     lookalikes: int = 0
     not_looked_into: int = 0
+    kept_out: tuple[str, ...] = ()
+    purged_again: tuple[str, ...] = ()
     vault_bytes: int = 0
     remotes: tuple[RemoteFacts, ...] = ()
     at_work: bool = False
@@ -198,7 +201,8 @@ class AgentStatus:
 
     def _fix_of_remote(self, name: str) -> str:
         code = next(one.code for one in self.remotes if one.name == name)
-        return f"lifeboat remote remove {name}" if code == second_copies.FORGOT else f"lifeboat doctor --remote {name}"
+        gone = (second_copies.FORGOT, second_copies.PURGES_DAMAGED)
+        return f"lifeboat remote remove {name}" if code in gone else f"lifeboat doctor --remote {name}"
 
     @property
     def refusing(self) -> str | None:
@@ -272,6 +276,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         rest.append(f"{count} not looked into for secrets; lifeboat doctor names each")
     if seen.kept_out:
         rest.append(_kept_out_words(seen.kept_out))
+    if seen.purged_again:
+        rest.append(_again_words(seen.purged_again, agent))
     return AgentStatus(
         id=agent.id,
         name=agent.name,
@@ -295,6 +301,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         damaged=seen.damaged,
         lookalikes=seen.lookalikes,
         not_looked_into=seen.not_looked_into,
+        kept_out=seen.kept_out,
+        purged_again=seen.purged_again,
         vault_bytes=seen.vault_bytes,
         remotes=seen.remotes,
     )
@@ -303,6 +311,11 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
 def _kept_out_words(paths: tuple[str, ...]) -> str:
     """Where lies what was purged; names alone."""
     return f"what was purged still lies in {_named(paths)}; it is left out of every capture"
+
+
+def _again_words(paths: tuple[str, ...], agent: Agent) -> str:
+    command = f"lifeboat purge {argument(agent.name)}"
+    return f"what was purged came back in {_named(paths)} and is captured (purge.again); to purge it there: {command}"
 
 
 def _gap_words(paths: tuple[str, ...], agent: Agent) -> str:

@@ -26,6 +26,7 @@ from lifeboat_daemon.purge import (
     workspace,
 )
 from lifeboat_daemon.purge.histories import Histories, History
+from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.purge.orders import Order
 from lifeboat_daemon.purge.receipts import Here, Unreachable
 from lifeboat_daemon.remotes import acknowledged, registry
@@ -56,6 +57,7 @@ def apply(
     redaction: Redaction,
     *,
     workspace: bool = False,
+    keep_print: bool = False,
     search: Search | None = None,
     unreachable: tuple[Unreachable, ...] = (),
     tell: Tell = quietly,
@@ -68,7 +70,7 @@ def apply(
     order of it stays. Cut off anywhere, `resuming` completes it.
     """
     with system_errors(), agent_lock(context, agent.id, "purge"):
-        order = Order(redaction, workspace)
+        order = Order(redaction, workspace, keep_print=keep_print)
         orders.write(context, order)
         try:
             return carry_out(context, agent, order, search=search, unreachable=unreachable, tell=tell)
@@ -94,7 +96,8 @@ def carry_out(
         carry_out(context, agent, joint)
     done = Applied()
     with histories.opened(context, agent.id) as opened:
-        objects = _redacted_in_all(context, opened, order.redaction, tell)
+        planned = _planned(context, opened, order) if order.workspace else None
+        objects = _redacted_in_all(context, opened, order, tell)
         done.objects = sum(objects.values())
         reached(Step.PURGE_SWEPT)
         tell("Emptying what lay beside the histories", 0, None)
@@ -102,7 +105,7 @@ def carry_out(
         done.copies = histories.remove_copies(context, agent.id)
         scratch.remove_left(context)
         reached(Step.PURGE_WORKSPACE_CUT)
-        done.workspace = _cut_workspace(context, agent, opened) if order.workspace else None
+        done.workspace = _cut_workspace(context, agent, opened, planned) if order.workspace else None
         reached(Step.PURGE_UNDO_EMPTIED)
         done.undo_folders = undo_folders.empty(context, agent)
         restore_receipts.empty(context, agent.id)
@@ -126,31 +129,38 @@ def _joint(context: Context, agent: Agent, redaction: Redaction) -> Order | None
         return None if made is None else Order(made, note=joining.note_of(opened, redaction, made))
 
 
-def _redacted_in_all(context: Context, opened: Histories, redaction: Redaction, tell: Tell) -> dict[str, int]:
+def _redacted_in_all(context: Context, opened: Histories, order: Order, tell: Tell) -> dict[str, int]:
     """How many objects lost their bytes, by history."""
     redacted = counted(tell, "Destroying it in the histories", len(opened.open))
     objects = {}
     for each in opened.open:
-        objects[each.name] = _redacted(context, each, redaction)
+        objects[each.name] = _redacted(context, each, order)
         redacted()
     return objects
 
 
-def _redacted(context: Context, history: History, redaction: Redaction) -> int:
+def _redacted(context: Context, history: History, order: Order) -> int:
     """How many objects lost their bytes. What has to be kept out of captures is derived from them before, and kept in
     the same transaction."""
-    vault, is_own = history.vault, history.name == histories.OWN
+    vault, redaction, is_own = history.vault, order.redaction, history.name == histories.OWN
     is_fresh = redaction.id not in vault.redactions
-    decisions = keep_out.derive(context, vault, redaction) if is_own and is_fresh else {}
+    derived = is_own and is_fresh
+    decisions = keep_out.derive(context, vault, redaction, keeps_weak=order.keep_print) if derived else {}
     reached(Step.PURGE_REDACTED)
     return vault.redact(redaction, decisions=decisions).objects
 
 
-def _cut_workspace(context: Context, agent: Agent, opened: Histories) -> list[str]:
+def _planned(context: Context, opened: Histories, order: Order) -> KeepOut | None:
+    """The filter with digests of all that goes, in memory, while the bytes are still here."""
+    return None if opened.own is None else KeepOut.planned(context, opened.own, order.redaction)
+
+
+def _cut_workspace(context: Context, agent: Agent, opened: Histories, planned: KeepOut | None) -> list[str]:
     vault = opened.own
     if vault is None:
         return []
-    return workspace.cut(context, agent, vault, workspace.plan(context, agent, vault))
+    cuts = workspace.plan(context, agent, vault, planned)
+    return workspace.cut(context, agent, vault, cuts, planned)
 
 
 def _write_receipt(

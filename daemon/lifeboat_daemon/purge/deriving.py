@@ -11,8 +11,12 @@ import msgspec
 from lifeboat_alf import codec, layout, records
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
-from lifeboat_daemon.purge.filters import LEAST_ANYWHERE, Filter, Marks, scope_of
+from lifeboat_daemon.purge.filters import LEAST_ANYWHERE, Filter, Marks, RowShape, scope_of
 from lifeboat_daemon.purge.lines import EDGE, Touched
+from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
+
+LEAST_LEFT = 16
+"""Characters that have to be left of a line of a table, so that it is known again by them."""
 
 Text = tuple[str, list[bytes]]
 """The lines of a text, in a file as the runtime knows it."""
@@ -27,24 +31,71 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Derived:
-    """What is to be kept out, still as text: it lives as long as one purge is being carried out."""
+    """What is to be kept out, still as text: it lives as long as one purge is being carried out. `keeps_weak`: the user
+    asks for digests of what can be guessed, too; `has_weak`: there is such text."""
 
     marks: Marks
     filter: Filter = field(default_factory=Filter)
     found: list[Found] = field(default_factory=list)
+    values: dict[str, ValuePrint] = field(default_factory=dict)
+    keeps_weak: bool = False
+    has_weak: bool = False
 
-    def entry(self, path: str, body: bytes, edits: tuple[Edit, ...]) -> None:
-        """A file of which edits take something."""
+    def entry(self, path: str, body: bytes, edits: tuple[Edit, ...], *, at_head: bool = True) -> None:
+        """A file of which edits take something. `at_head`: the newest state has it, so it may lie in the workspace."""
         if not path.startswith((layout.RAW, layout.ARTIFACTS)) or not edits:
             return
-        self.filter.add_body(self.marks, body, edits)
+        scope, removed = scope_of(path), _removed(body, edits)
+        is_weak = self._is_weak(removed)
+        if not is_weak:
+            self.filter.add_body(self.marks, body, edits)
+        takes_all = _takes_all(body, edits)
+        if at_head and (is_weak or (lines.is_binary(body) and not takes_all)):
+            self.filter.add_shape(self.marks, scope, body, edits)
         if lines.is_binary(body):
+            is_printed = self._values(removed) and not takes_all
+            if at_head:
+                self.filter.binaries[scope] = is_printed and self.filter.binaries.get(scope, True)
             return
-        scope = scope_of(path)
-        if not _takes_all(body, edits) or not lines.is_json(path):
+        if at_head and path.endswith(".jsonl") and not takes_all:
+            self._table_lines(scope, body, edits)
+        if not takes_all:
+            self._values(removed)
+        if not takes_all or not lines.is_json(path):
             self.found.extend(Found(scope, line) for line in lines.touched(body, edits))
         if lines.is_json(path):
             self._strings(scope, body, edits)
+
+    def _is_weak(self, removed: Iterable[bytes]) -> bool:
+        weak = is_weak(removed)
+        self.has_weak = self.has_weak or weak
+        return weak and not self.keeps_weak
+
+    def _values(self, removed: Iterable[bytes]) -> bool:
+        """Keep prints of values that may have one; whether all of them have."""
+        prints, printed = ValuePrints(self.marks.key), True
+        for value in removed:
+            if is_printable(value, even_weak=self.keeps_weak):
+                mark, found = prints.of(value)
+                if mark not in self.filter.values:
+                    self.values[mark] = found
+            else:
+                printed = False
+        return printed
+
+    def _table_lines(self, scope: str, body: bytes, edits: tuple[Edit, ...]) -> None:
+        """Know the lines of a table again by what is left of them: each names its row."""
+        start = 0
+        for line in body.split(b"\n"):
+            end = start + len(line)
+            inside = tuple(
+                edit._replace(offset=edit.offset - start)
+                for edit in edits
+                if start <= edit.offset and edit.offset + edit.length <= end
+            )
+            if inside and self._is_weak(_removed(line, inside)) and lines.length_of(edited(line, inside)) >= LEAST_LEFT:
+                self.filter.add_shape(self.marks, scope, line, inside)
+            start = end + 1
 
     def _strings(self, scope: str, body: bytes, edits: Iterable[Edit]) -> None:
         for token in lines.strings(body):
@@ -65,20 +116,42 @@ class Derived:
         if not isinstance(content, str):
             return
         scope = _origin(record)
-        if edits is None or _decoded(edited(line, edits)).get("content") == records.TOMBSTONE:
-            text = content.encode("utf-8", "surrogatepass")
+        text = content.encode("utf-8", "surrogatepass")
+        made = None if edits is None else _decoded(edited(line, edits)).get("content")
+        if edits is None or made == records.TOMBSTONE:
             self._text(scope, text, (Edit(0, len(text)),))
+            self._row(scope, record, text, (Edit(0, len(text)),))
         else:
             self._strings(scope, line, edits)
+            token = next((each for each in lines.strings(line) if each.text == text), None)
+            within = lines.edits_within(token, line, edits)[0] if token is not None else []
+            if within:
+                self._values(_removed(text, within))
+                self._row(scope, record, text, tuple(within))
+
+    def _row(self, scope: str, record: dict[str, object], text: bytes, edits: tuple[Edit, ...]) -> None:
+        """Know the row of a memory again by its id and time, where its text says too little."""
+        about = record.get("raw_source_format")
+        for kept in about.values() if isinstance(about, dict) and self._is_weak(_removed(text, edits)) else ():
+            row = kept.get("row") if isinstance(kept, dict) else None
+            if isinstance(row, dict) and row.get("id") is not None:
+                mark = self.marks.row(scope, row["id"], row.get("updated_at"))
+                self.filter.rows[mark] = RowShape(len(text), edits)
 
     # The end ----------------------------------------------------------------------------------------------------
 
     def finish(self, remaining: Iterable[Text]) -> Filter:
         """The filter. `remaining` are the texts that stay: a line that stands in one of them is kept out only between
-        the neighbours it had, and not at all where it stays between just those."""
+        the neighbours it had, and not at all where it stays between just those. A line of which so little goes that it
+        can be guessed has no digest, nor has one beside it."""
+        weak = {found.line.text for found in self.found if self._is_weak(_gone(found.line))} - {b""}
+        self.found = [found for found in self.found if found.line.text not in weak]
         wanted = {found.line.text for found in self.found}
         common, staying = {b""}, set[tuple[str, bytes, bytes, bytes]]()
-        for scope, text in remaining if wanted else ():
+        prints = ValuePrints(self.marks.key)
+        for scope, text in remaining if wanted or self.values else ():
+            for mark in prints.marks_in(b"\n".join(text), self.values):
+                del self.values[mark]  # it stands where nobody purged it
             normal = list(map(lines.normalised, text))
             if here := wanted.intersection(normal):
                 common |= here
@@ -88,8 +161,11 @@ class Derived:
                 )
         for scope, line in self.found:
             is_common = line.text in common
+            if (is_common or not line.text) and not weak.isdisjoint((line.before, line.after)):
+                continue
             if not (is_common and (scope, line.before, line.text, line.after) in staying):
                 self.filter.add_line(self.marks, scope, line, common=is_common)
+        self.filter.values |= self.values
         return self.filter
 
 
@@ -120,6 +196,17 @@ def _origin(record: dict[str, object]) -> str:
     """The file that a memory came from, as the runtime knows it."""
     source = record.get("source")
     return str(source.get("origin_file") or "") if isinstance(source, dict) else ""
+
+
+def _removed(body: bytes, edits: Iterable[Edit]) -> list[bytes]:
+    """What edits take, without the white space around it."""
+    found = (body[edit.offset : edit.offset + edit.length].strip() for edit in edits)
+    return [each for each in dict.fromkeys(found) if each]
+
+
+def _gone(line: Touched) -> list[bytes]:
+    """What goes of the text of a line."""
+    return [line.text] if line.rule is None else _removed(line.text, line.rule.edits)
 
 
 def _takes_all(text: bytes, edits: tuple[Edit, ...]) -> bool:

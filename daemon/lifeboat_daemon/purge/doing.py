@@ -22,6 +22,7 @@ from lifeboat_daemon.purge import applying, erased, erasing, finding, histories,
 from lifeboat_daemon.purge.applying import Applied
 from lifeboat_daemon.purge.finding import Found
 from lifeboat_daemon.purge.histories import Histories
+from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.purge.receipts import Unreachable
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import registry
@@ -74,7 +75,9 @@ def look(context: Context, agent: Agent, request: Request, tell: Tell = quietly)
         found = finding.find(context, agent, request, opened, asked, tell)
         if opened.own is not None and found.plan.leaves:
             redaction = _redaction(context, agent, request, found, opened)
-            found.live = workspace.plan(context, agent, opened.own, redaction)
+            planned = KeepOut.planned(context, opened.own, redaction)
+            found.live = workspace.plan(context, agent, opened.own, planned)
+            found.has_weak = planned.has_weak
     reached(Step.PURGE_FOUND)
     return found, warnings
 
@@ -102,6 +105,7 @@ def purge(context: Context, agent: Agent, request: Request, found: Found, owners
             agent,
             redaction,
             workspace=request.workspace,
+            keep_print=request.keep_print,
             search=lambda opened: _searched(context, agent, request, opened),
             unreachable=unreachable,
             tell=tell,

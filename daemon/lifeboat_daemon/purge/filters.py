@@ -1,27 +1,38 @@
-"""The local line filter: keyed digests of lines that are to be kept out, and what goes of them. Without its key, which
-never leaves this machine, it says nothing about the lines; it never holds text.
+"""The local filter of purged text: keyed digests of lines and values that are to be kept out, and what goes of them. It
+never holds text, and without its key, which never leaves this machine, it says nothing about them. The key lies on the
+same disk, though, so there is no digest of anything that a program could guess: what is left of a body or a row, which
+is no secret, tells there which one it is.
 
-    {"version": 1,
+    {"version": 2,
      "bodies": {mark: edits},     a whole body as it once was
      "lines": {mark: rule},       a line anywhere, a short one in its file, or a common one between its neighbours
-     "anywhere" | "placed" | "around": [length in bytes...]}      what is worth a look
+     "anywhere" | "placed" | "around": [length in bytes...],      what is worth a look
+     "values": {mark: [letters, rolling sum]},     what was cut, in any other words
+     "shapes": {file: [[length, mark of what is left, edits]...]},     a body, or a line of a table, by what is left
+     "rows": {mark of its id and time: [length, edits]},               a row of a memory store
+     "binaries": {file: whether all that it lost has a print}}         what cannot be told line by line
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
+from lifeboat_adapters.secrets.entropy import LEAST_PRINTED
 from lifeboat_alf import redactions
+from lifeboat_alf.purging.sqlite_cuts import blanked, is_sqlite
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.lines import Rule, Token, Touched
+from lifeboat_daemon.purge.value_prints import LARGEST_BINARY, ValuePrint, ValuePrints
 
 JsonObject = dict[str, Any]
 
-VERSION = 1
+VERSION = 2
+"""Since 2 without digests of what can be guessed."""
 LEAST_ANYWHERE = 12
 """Characters. A shorter line is looked for in the file alone that it stood in."""
 
@@ -51,12 +62,33 @@ class Marks:
     def around(self, scope: str, before: bytes, text: bytes, after: bytes) -> str:
         return self._of(b"around", scope.encode(), before, text, after)
 
+    def left(self, scope: str, text: bytes) -> str:
+        return self._of(b"left", scope.encode(), text)
+
+    def row(self, scope: str, row: object, time: object) -> str:
+        return self._of(b"row", scope.encode(), str(row).encode(), str(time).encode())
+
     def _of(self, *parts: bytes) -> str:
         made = hashlib.blake2b(key=self.key, digest_size=16)
         for part in parts:
             made.update(len(part).to_bytes(8, "big"))
             made.update(part)
         return made.hexdigest()
+
+
+class Shape(NamedTuple):
+    """A body or a line that lost something: how long it was, the mark of what is left of it, and what goes."""
+
+    length: int
+    left: str
+    edits: tuple[Edit, ...]
+
+
+class RowShape(NamedTuple):
+    """What goes of the content of a row, and how long it was."""
+
+    length: int
+    edits: tuple[Edit, ...]
 
 
 @dataclass(slots=True)
@@ -68,9 +100,13 @@ class Filter:
     anywhere: set[int] = field(default_factory=set)
     placed: set[int] = field(default_factory=set)
     around: set[int] = field(default_factory=set)
+    values: dict[str, ValuePrint] = field(default_factory=dict)
+    shapes: dict[str, list[Shape]] = field(default_factory=dict)
+    rows: dict[str, RowShape] = field(default_factory=dict)
+    binaries: dict[str, bool] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.bodies or self.lines)
+        return any((self.bodies, self.lines, self.values, self.shapes, self.rows, self.binaries))
 
     def to_json(self) -> JsonObject:
         return {
@@ -80,17 +116,50 @@ class Filter:
             "anywhere": sorted(self.anywhere),
             "placed": sorted(self.placed),
             "around": sorted(self.around),
+            "values": {mark: list(found) for mark, found in sorted(self.values.items())},
+            "shapes": {
+                scope: [[one.length, one.left, lines.edits_to_json(one.edits)] for one in found]
+                for scope, found in sorted(self.shapes.items())
+            },
+            "rows": {mark: [one.length, lines.edits_to_json(one.edits)] for mark, one in sorted(self.rows.items())},
+            "binaries": dict(sorted(self.binaries.items())),
         }
 
     @classmethod
     def of_json(cls, value: JsonObject | None) -> Filter:
         if not value:
             return cls()
-        return cls(
+        found = cls(
             {mark: lines.edits_of_json(edits) for mark, edits in value["bodies"].items()},
             {mark: lines.of_json(rule) for mark, rule in value["lines"].items()},
-            *(set(value[name]) for name in ("anywhere", "placed", "around")),
+            anywhere=set(value["anywhere"]),
+            placed=set(value["placed"]),
+            around=set(value["around"]),
         )
+        if value["version"] < VERSION:
+            found._give_up_what_is_short()
+            return found
+        found.values = {mark: ValuePrint(*one) for mark, one in value["values"].items()}
+        found.shapes = {
+            scope: [Shape(length, left, lines.edits_of_json(edits)) for length, left, edits in shapes]
+            for scope, shapes in value["shapes"].items()
+        }
+        found.rows = {
+            mark: RowShape(length, lines.edits_of_json(edits)) for mark, (length, edits) in value["rows"].items()
+        }
+        found.binaries = dict(value["binaries"])
+        return found
+
+    def _give_up_what_is_short(self) -> None:
+        """Drop the digests that an earlier release kept of what is so short that it can be guessed. A digest does not
+        tell how long its line is, so all of whole lines go where one of them may be short."""
+        short = min((*self.anywhere, *self.placed, *self.around), default=LEAST_PRINTED) < LEAST_PRINTED
+        self.bodies = {mark: edits for mark, edits in self.bodies.items() if _taken(edits) >= LEAST_PRINTED}
+        self.lines = {
+            mark: rule
+            for mark, rule in self.lines.items()
+            if (not short if rule is None else _taken(rule.edits) >= LEAST_PRINTED)
+        }
 
     # Filling ----------------------------------------------------------------------------------------------------
 
@@ -106,41 +175,120 @@ class Filter:
         else:
             self._add(marks.placed(scope, found.text), found, self.placed)
 
+    def add_shape(self, marks: Marks, scope: str, body: bytes, edits: tuple[Edit, ...]) -> None:
+        """Know a body again by what is left of it."""
+        shape = Shape(len(body), marks.left(scope, edited(body, edits)), edits)
+        known = self.shapes.setdefault(scope, [])
+        if shape not in known:
+            known.append(shape)
+
     def _add(self, mark: str, found: Touched, lengths: set[int]) -> None:
         self.lines[mark] = lines.joined(self.lines[mark], found.rule) if mark in self.lines else found.rule
         lengths.add(len(found.text))
 
 
-@dataclass(frozen=True, slots=True)
+class Uncertain(Exception):
+    """A binary file that lost something in a purge changed, and nobody can tell whether it holds the purged text."""
+
+
+@dataclass(frozen=True)
 class Sieve:
-    """A filter at work, with its key."""
+    """A filter at work, with its key. `cuts_values` is False where purged values that come back in other words are only
+    told of: `met` counts them."""
 
     filter: Filter
     marks: Marks
+    cuts_values: bool = True
+    met: list[int] = field(default_factory=list)
 
     def file(self, path: str, body: bytes) -> tuple[Edit, ...]:
-        """What goes of a file."""
-        exact = self._exactly(body)
-        if exact or lines.is_binary(body):
-            return exact
+        """What goes of a file. Raises Uncertain."""
         scope = scope_of(path)
-        edits = self.text(scope, body)
-        if not lines.is_json(path):
-            return edits
-        made = edited(body, edits)
-        if edits and _breaks(path, body, made):
-            edits, made = (), body
-        return redactions.on_top(edits, self._strings(scope, made)) if edits else self._strings(scope, made)
+        exact = self._exactly(scope, body)
+        if exact:
+            return exact
+        if lines.is_binary(body):
+            return self._binary(scope, body)
+        return self._json(scope, path, body) if lines.is_json(path) else self.text(scope, body)
 
-    def _exactly(self, body: bytes) -> tuple[Edit, ...]:
+    def _json(self, scope: str, path: str, body: bytes) -> tuple[Edit, ...]:
+        edits = self._table_lines(scope, body) if path.endswith(".jsonl") else ()
+        edits = _on_top(edits, body, lambda left: self._lines(scope, left))
+        if edits and _breaks(path, body, edited(body, edits)):
+            edits = ()
+        edits = _on_top(edits, body, lambda left: self._strings(scope, left))
+        more = _on_top(edits, body, self._values)  # names of members, and what strings spell otherwise
+        return edits if _breaks(path, body, edited(body, more)) else more
+
+    def _exactly(self, scope: str, body: bytes) -> tuple[Edit, ...]:
         """A body that was here once becomes the one that stands in its place, through one purge after the other."""
         done: tuple[Edit, ...] = ()
-        while self.filter.bodies and (edits := self.filter.bodies.get(self.marks.body(body))):
+        while edits := self._known_body(scope, body):
             body, done = edited(body, edits), redactions.on_top(done, edits) if done else edits
         return done
 
+    def _known_body(self, scope: str, body: bytes) -> tuple[Edit, ...]:
+        if self.filter.bodies and (edits := self.filter.bodies.get(self.marks.body(body))):
+            return edits
+        return self._shaped(scope, body)
+
+    def _shaped(self, scope: str, text: bytes) -> tuple[Edit, ...]:
+        """What goes of a body or a line of which everything else is what a purge left of it."""
+        for shape in self.filter.shapes.get(scope, ()):
+            if shape.length == len(text):
+                left = edited(text, shape.edits)
+                if left != text and self.marks.left(scope, left) == shape.left:
+                    return shape.edits
+        return ()
+
+    def _table_lines(self, scope: str, body: bytes) -> tuple[Edit, ...]:
+        edits, start = list[Edit](), 0
+        for line in body.split(b"\n") if scope in self.filter.shapes else ():
+            edits.extend(_at(start, self._shaped(scope, line)))
+            start += len(line) + 1
+        return tuple(edits)
+
+    def _binary(self, scope: str, body: bytes) -> tuple[Edit, ...]:
+        """Only in an SQLite database something can be cut out. Raises Uncertain where something would have to be."""
+        is_sure = self.filter.binaries.get(scope)
+        if is_sure is not None and any(self.marks.left(scope, body) == each for each in self._left_of(scope)):
+            return ()  # the user cut the live file
+        is_small = len(body) <= LARGEST_BINARY
+        spans = self._prints.find(body, self.filter.values, everywhere=is_small and is_sqlite(body))
+        if spans:
+            self.met.append(len(spans))
+            if not self.cuts_values:
+                return ()
+            edits = blanked(body, spans) if is_sqlite(body) else None
+            if edits is None:
+                raise Uncertain
+            return edits
+        if is_sure is False or (is_sure and not is_small):
+            raise Uncertain
+        return ()
+
+    def _left_of(self, scope: str) -> Iterator[str]:
+        return (shape.left for shape in self.filter.shapes.get(scope, ()))
+
+    @cached_property
+    def _prints(self) -> ValuePrints:
+        return ValuePrints(self.marks.key)
+
     def text(self, scope: str, text: bytes) -> tuple[Edit, ...]:
-        """What goes of a text: lines, or parts of them."""
+        """What goes of a text: lines, parts of them, and values in other words."""
+        return _on_top(self._lines(scope, text), text, self._values)
+
+    def _values(self, text: bytes) -> tuple[Edit, ...]:
+        spans = self._prints.find(text, self.filter.values, everywhere=False) if self.filter.values else []
+        if spans:
+            self.met.append(len(spans))
+        return tuple(Edit(start, end - start) for start, end in spans) if self.cuts_values else ()
+
+    def row(self, scope: str, row: object, time: object) -> RowShape | None:
+        """What goes of the content of a row that did not change since it was purged."""
+        return self.filter.rows.get(self.marks.row(scope, row, time)) if self.filter.rows else None
+
+    def _lines(self, scope: str, text: bytes) -> tuple[Edit, ...]:
         if b"\n" in text.strip() and self._rule_of(scope, lines.normalised(text)) is None:
             return (Edit(0, len(text)),)
         pieces = text.split(b"\n")
@@ -178,6 +326,16 @@ class Sieve:
 
 def _at(start: int, edits: Iterable[Edit]) -> Iterator[Edit]:
     return (edit._replace(offset=start + edit.offset) for edit in edits)
+
+
+def _on_top(edits: tuple[Edit, ...], body: bytes, more: Callable[[bytes], tuple[Edit, ...]]) -> tuple[Edit, ...]:
+    """Edits, and those of what they leave."""
+    rest = more(edited(body, edits) if edits else body)
+    return redactions.on_top(edits, rest) if edits and rest else edits or rest
+
+
+def _taken(edits: Iterable[Edit]) -> int:
+    return sum(edit.length for edit in edits)
 
 
 def _breaks(path: str, body: bytes, made: bytes) -> bool:

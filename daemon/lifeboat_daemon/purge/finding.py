@@ -59,7 +59,7 @@ class Found:
     `searched` all that were looked through, `live` what can be cut in the workspace. `closed` are histories that do not
     open, by name; `kept` says of each file and memory that loses something in which kept states it does, `also` what
     they lose beside the matches, which are blacked out in it. `opaque`: the form of each file, by name, whose content
-    is not looked into."""
+    is not looked into. `has_weak`: something of it can be guessed, so no print of it is kept unless the user asks."""
 
     plan: CutPlan
     head: int | None
@@ -75,6 +75,7 @@ class Found:
     kept: dict[str, Kept] = field(default_factory=dict)
     also: dict[str, list[str]] = field(default_factory=dict)
     opaque: dict[str, str] = field(default_factory=dict)
+    has_weak: bool = False
 
     @property
     def sights(self) -> list[Sight]:

@@ -2,40 +2,53 @@
 the workspace was clean for `purge.keep_out_days`.
 
 Two decisions of the vault tell of it: `keep_out` is the filter (see `filters`), `kept_out` where lines were cut at the
-last look, and since when a look at everything has found none.
+last look, where a purged value was met and captured (`again`, see `purge.again`), which files are left out because
+nobody can tell whether purged text is in them (`left_out`), and since when a look at everything has found nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
+from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf import layout, times
 from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Redactions, Replacement, edited, moved
 from lifeboat_alf.state import BodyAbsent, Leaf
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge.deriving import Derived, Text, texts_of_entry, texts_of_record
-from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, scope_of
+from lifeboat_daemon.purge.filters import VERSION, Filter, Marks, Sieve, Uncertain, scope_of
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
 
 FILTER, FOUND = "keep_out", "kept_out"
-SETTING = "purge.keep_out_days"
+SETTING, AGAIN = "purge.keep_out_days", "purge.again"
+CUT, NOTICE = "cut", "notice"
+"""What a capture does with a purged value that it meets again in other words."""
+LEFT_OUT = "it lost something in a purge, changed since, and captures cannot tell whether the text is in it"
+
+
+Remembered = tuple[dict[str, int], dict[str, int]]
 
 
 @dataclass(slots=True)
 class KeepOut:
     """The filter of one agent in one capture, and what it found: `cuts` counts places by archive path, and those of
-    rows by the name of their store; 0 for what was looked through and is clean. `days`: see the setting."""
+    rows by the name of their store; 0 for what was looked through and is clean. `again` does so for purged values that
+    are captured. `days`: see the setting. `has_weak`: of a planned purge, that it takes what can be guessed, which the
+    filter that is kept does not know again."""
 
     sieve: Sieve | None = None
     clean_since: str | None = None
     days: int = 0
     cuts: dict[str, int] = field(default_factory=dict)
+    again: dict[str, int] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
+    has_weak: bool = False
 
     @classmethod
     def of(cls, context: Context, vault: Vault) -> KeepOut:
@@ -44,16 +57,19 @@ class KeepOut:
         if not document:
             return cls()
         found, days = vault.get(FOUND) or {}, int(context.setting(SETTING))
-        sieve = Sieve(Filter.of_json(document), marks_of(context, vault.agent_id))
+        cuts_values = context.setting(AGAIN) == CUT
+        sieve = Sieve(Filter.of_json(document), marks_of(context, vault.agent_id), cuts_values=cuts_values)
         return cls(sieve, found.get("clean_since"), days)
 
     @classmethod
     def planned(cls, context: Context, vault: Vault, redaction: Redaction) -> KeepOut:
-        """What the filter would be after a redaction that is not applied yet. Raises NoKey, VaultError."""
-        document = derive(context, vault, redaction).get(FILTER)
-        if not document:
+        """What the filter would be after a redaction that is not applied yet, with digests of all that goes: it lives
+        in memory alone. Raises NoKey, VaultError."""
+        derived = _derived(context, vault, redaction, keeps_weak=True)
+        made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
+        if not derived or not made:
             return cls.of(context, vault)
-        return cls(Sieve(Filter.of_json(document), marks_of(context, vault.agent_id)))
+        return cls(Sieve(made, marks_of(context, vault.agent_id)), has_weak=derived.has_weak)
 
     def __bool__(self) -> bool:
         return self.sieve is not None
@@ -72,26 +88,67 @@ class KeepOut:
         edits = self.edits(path, body)
         return (edited(body, edits), len(edits)) if edits else (body, 0)
 
+    def cut_file(self, path: str, body: bytes) -> bytes | None:
+        """The bytes of a file as they may be captured; None for one that has to be left out, because purged text may be
+        in it that cannot be cut."""
+        try:
+            edits = self._edits(path, body)
+        except Uncertain:
+            self.left_out.add(path)
+            return None
+        return edited(body, edits) if edits else body
+
     def edits(self, path: str, body: bytes) -> tuple[Edit, ...]:
-        """What goes of the bytes of a file, remembered in `cuts`."""
+        """What goes of the bytes of a file, remembered in `cuts`. Nothing goes of one that has to be left out."""
+        try:
+            return self._edits(path, body)
+        except Uncertain:
+            return ()
+
+    def _edits(self, path: str, body: bytes) -> tuple[Edit, ...]:
+        """Raises Uncertain."""
         if self.sieve is None:
             return ()
+        self.sieve.met.clear()
         edits = self.sieve.file(path, body)
         self.cuts[path] = max(self.cuts.get(path, 0), len(edits))
+        self._note_met(path)
         return edits
 
-    def cut_row(self, store: str, content: int, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The columns of a row as they may be captured; None when nothing is left of the one at `content`."""
+    def _note_met(self, path: str) -> None:
+        if self.sieve is not None:
+            count = 0 if self.sieve.cuts_values else sum(self.sieve.met)
+            self.again[path] = max(self.again.get(path, 0), count)
+            self.sieve.met.clear()
+
+    def cut_row(self, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The columns of a row as they may be captured; None when nothing is left of its content."""
         if self.sieve is None:
             return values
-        scope = scope_of(store)
+        scope, content = scope_of(store.name), store.columns.index(store.content)
+        self.sieve.met.clear()
         found = [self._cut_value(scope, value) for value in values]
+        if not found[content][1]:
+            found[content] = self._cut_known_row(scope, store, values)
+        self._note_met(store.name)
         count = sum(number for _, number in found)
-        self.cuts[store] = self.cuts.get(store, 0) + count
+        self.cuts[store.name] = self.cuts.get(store.name, 0) + count
         if not count:
             return values
         made = tuple(value for value, _ in found)
         return None if found[content][1] and _is_blank(made[content]) else made
+
+    def _cut_known_row(self, scope: str, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, int]:
+        """The content of a row whose text says too little to be known by it."""
+        named = dict(zip(store.columns, values, strict=True))
+        value = named[store.content]
+        row = self.sieve and self.sieve.row(scope, named[store.id], named.get("updated_at"))
+        if not row or not isinstance(value, str):
+            return value, 0
+        text = value.encode("utf-8", "surrogatepass")
+        if len(text) != row.length:
+            return value, 0
+        return edited(text, row.edits).decode("utf-8", "surrogatepass"), len(row.edits)
 
     def _cut_value(self, scope: str, value: Any) -> tuple[Any, int]:
         if self.sieve is None or not isinstance(value, str | bytes) or not value:
@@ -105,19 +162,57 @@ class KeepOut:
 
     # What a capture found ---------------------------------------------------------------------------------------
 
-    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> JsonObject:
-        """Keep where lines were cut, and since when there are none; where they are cut now, by path. `everything` says
-        that all there is was looked through, `present` whether a path is still there."""
+    def remember(self, vault: Vault, now: str, *, everything: bool, present: Callable[[str], bool]) -> Remembered:
+        """Keep where lines were cut, and since when there are none. Return where they are cut now, and where purged
+        values were captured, by path. `everything` says that all there is was looked through, `present` whether a path
+        is still there."""
         before = vault.get(FOUND) or {}
-        where = {} if everything else {path: count for path, count in found_in(before).items() if present(path)}
-        where = {path: count for path, count in {**where, **self.cuts}.items() if count}
+
+        def merged(former: dict[str, int], here: dict[str, int]) -> dict[str, int]:
+            kept = {} if everything else {path: count for path, count in former.items() if present(path)}
+            return {path: count for path, count in {**kept, **here}.items() if count}
+
+        where, again = merged(found_in(before), self.cuts), merged(met_in(before), self.again)
         looked = everything or bool(before.get("looked"))
-        since = (before.get("clean_since") or now) if looked and not where else None
-        vault.set(FOUND, {"where": where, "looked": looked, "clean_since": since}, kind=FOUND)
+        is_clean = looked and not (where or again or self.left_out)
+        since = (before.get("clean_since") or now) if is_clean else None
+        found = {"where": where, "again": again, "left_out": sorted(self.left_out)}
+        vault.set(FOUND, {**found, "looked": looked, "clean_since": since}, kind=FOUND)
+        self._renew(vault)
         if _is_over(since, self.days, now):
             vault.set(FILTER, None, kind=FOUND)
             vault.set(FOUND, None, kind=FOUND)
-        return where
+        return where, again
+
+    def _renew(self, vault: Vault) -> None:
+        """Write a filter again that an earlier release kept with digests of what can be guessed."""
+        document = vault.get(FILTER)
+        if self.sieve is not None and document and document["version"] < VERSION:
+            vault.set(FILTER, self.sieve.filter.to_json(), kind=FOUND)
+
+
+def met_in(document: JsonObject | None) -> dict[str, int]:
+    """Where purged values were met and captured, by path, from the decision `kept_out`."""
+    return dict((document or {}).get("again") or {})
+
+
+def left_out_in(document: JsonObject | None) -> list[str]:
+    """The files that are left out of captures, from the decision `kept_out`."""
+    return list((document or {}).get("left_out") or ())
+
+
+def let_in(vault: Vault, paths: Collection[str] | None = None) -> list[str]:
+    """Capture files again that are left out, from the next capture on: those of `paths`, or all. Return their paths."""
+    document, found = vault.get(FILTER), vault.get(FOUND) or {}
+    left = [path for path in left_out_in(found) if paths is None or path in paths]
+    if document:
+        kept = Filter.of_json(document)
+        scopes = {scope_of(path) for path in (left if paths is None else paths)}
+        kept.binaries = {scope: sure for scope, sure in kept.binaries.items() if scope not in scopes}
+        vault.set(FILTER, kept.to_json(), kind=FOUND)
+        rest = [path for path in left_out_in(found) if path not in left]
+        vault.set(FOUND, {**found, "left_out": rest}, kind=FOUND)
+    return left
 
 
 def found_in(document: JsonObject | None) -> dict[str, int]:
@@ -141,18 +236,23 @@ def marks_of(context: Context, agent_id: str) -> Marks:
 # A redaction that is about to be applied ----------------------------------------------------------------------------
 
 
-def derive(context: Context, vault: Vault, redaction: Redaction) -> dict[str, Any]:
+def derive(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool = False) -> dict[str, Any]:
     """The decisions that keep out what a redaction is about to destroy, for `Vault.redact`: what is kept out already
-    stays kept out. Reads every body that is named; none of their text is in the result. Raises NoKey, VaultError."""
-    if redaction.scope == WHOLE_AGENT or not redaction.leaves:
-        return {}
-    derived = Derived(marks_of(context, vault.agent_id), Filter.of_json(vault.get(FILTER)))
-    after = Redactions([*vault.redactions, redaction])
-    _take(derived, vault, redaction, after)
-    made = derived.finish(_remaining(vault, after))
+    stays kept out. Reads every body that is named; none of their text is in the result. `keeps_weak`: also digests of
+    what can be guessed. Raises NoKey, VaultError."""
+    derived = _derived(context, vault, redaction, keeps_weak=keeps_weak)
+    made = derived and derived.finish(_remaining(vault, Redactions([*vault.redactions, redaction])))
     if not made:
         return {}
     return {FILTER: made.to_json(), FOUND: {**(vault.get(FOUND) or {}), "looked": False, "clean_since": None}}
+
+
+def _derived(context: Context, vault: Vault, redaction: Redaction, *, keeps_weak: bool) -> Derived | None:
+    if redaction.scope == WHOLE_AGENT or not redaction.leaves:
+        return None
+    derived = Derived(marks_of(context, vault.agent_id), Filter.of_json(vault.get(FILTER)), keeps_weak=keeps_weak)
+    _take(derived, vault, redaction, Redactions([*vault.redactions, redaction]))
+    return derived
 
 
 def _take(derived: Derived, vault: Vault, redaction: Redaction, after: Redactions) -> None:
@@ -170,7 +270,8 @@ def _take(derived: Derived, vault: Vault, redaction: Redaction, after: Redaction
         if item.path is None:
             derived.record(body, edits)
         elif edits is None or edits:
-            derived.entry(item.path, body, (Edit(0, len(body)),) if edits is None else edits)
+            taken = (Edit(0, len(body)),) if edits is None else edits
+            derived.entry(item.path, body, taken, at_head=item.last is None)
 
 
 def _edits_of(body: bytes, done: tuple[Edit, ...], replacement: Replacement | None) -> tuple[Edit, ...] | None:

@@ -22,19 +22,25 @@ from lifeboat_daemon.purge import folders
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be done here: the redaction, whether the workspace is to be cut as well, and what its receipt says
-    beside it."""
+    """What is to be done here: the redaction, whether the workspace is to be cut as well, what its receipt says beside
+    it, and whether a print is kept of a text that can be guessed."""
 
     redaction: Redaction
     workspace: bool = False
     note: str = ""
+    keep_print: bool = False
 
     @property
     def id(self) -> str:
         return self.redaction.id
 
     def to_json(self) -> JsonObject:
-        return {"redaction": self.redaction.to_json(), "workspace": self.workspace, "note": self.note}
+        return {
+            "redaction": self.redaction.to_json(),
+            "workspace": self.workspace,
+            "note": self.note,
+            "keep_print": self.keep_print,
+        }
 
 
 def write(context: Context, order: Order) -> None:
@@ -81,7 +87,12 @@ def _read(context: Context, path: Path) -> Order | None:
     """None for one that another process finished meanwhile."""
     try:
         document = codec.decode(read_all(context.files, path))
-        return Order(from_json(document["redaction"]), bool(document["workspace"]), str(document.get("note", "")))
+        return Order(
+            from_json(document["redaction"]),
+            bool(document["workspace"]),
+            str(document.get("note", "")),
+            bool(document.get("keep_print", False)),
+        )
     except FileNotFoundError:
         return None
     except (msgspec.DecodeError, RedactionInvalid, KeyError, TypeError) as error:

@@ -46,6 +46,11 @@ def kept_out(agent: Agent, cuts: list[WorkspaceCut]) -> JsonObject:
     return {**_common(agent, None, True), "live": _live(cuts), "workspace": None}
 
 
+def let_in(agent: Agent, paths: list[str], *, dry_run: bool) -> JsonObject:
+    """What was left out of captures since a purge, and is captured again."""
+    return {**_common(agent, None, dry_run), "let_in": paths}
+
+
 def _live(cuts: list[WorkspaceCut]) -> list[JsonObject]:
     return [{"path": cut.path, "places": cut.spans, "command": cut.command} for cut in cuts]
 
@@ -102,6 +107,7 @@ def _found(found: Found) -> JsonObject:
         "spared": list(plan.spared),
         "elsewhere": found.elsewhere,
         "sealed": found.sealed,
+        "guessable": found.has_weak,
         "unreachable": unreachable,
     }
 

@@ -11,7 +11,7 @@ from lifeboat_alf.purging import Options, Wanted
 class Request:
     """Records by id, and whatever holds a text or fits a pattern. Nothing of `wanted` is ever written down. `reason` is
     one of the four of ALF §3.1.11. `workspace`: the live files are cut too; `capture`: what lies there now is captured
-    first, so that the filter knows it."""
+    first, so that the filter knows it; `keep_print`: captures know also a text again that can be guessed."""
 
     record_ids: tuple[str, ...] = ()
     wanted: Wanted = field(default_factory=Wanted, repr=False)
@@ -19,3 +19,4 @@ class Request:
     reason: str = "user_request"
     workspace: bool = False
     capture: bool = True
+    keep_print: bool = False

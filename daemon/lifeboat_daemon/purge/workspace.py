@@ -18,7 +18,6 @@ from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.purging.views import is_binary
-from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.beneath import FolderExchanged, LinkInPath
 from lifeboat_alf.seams.files import FileOperations, write_atomic
 from lifeboat_daemon.agent import Agent
@@ -27,7 +26,7 @@ from lifeboat_daemon.capture.read import Content, OverLimit, Unstable, key_of, r
 from lifeboat_daemon.capture.scan import FILE
 from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_daemon.purge.keep_out import KeepOut, let_in
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.seen import StatKey
 from lifeboat_daemon.words import argument
@@ -50,10 +49,10 @@ class WorkspaceCut:
     files: FileOperations | None = field(default=None, compare=False, repr=False)
 
 
-def plan(context: Context, agent: Agent, vault: Vault, redaction: Redaction | None = None) -> list[WorkspaceCut]:
-    """What lies in the live workspace and is kept out of captures, or would be after a redaction. Reads every file;
-    writes nothing."""
-    keep_out = KeepOut.of(context, vault) if redaction is None else KeepOut.planned(context, vault, redaction)
+def plan(context: Context, agent: Agent, vault: Vault, planned: KeepOut | None = None) -> list[WorkspaceCut]:
+    """What lies in the live workspace and is kept out of captures, or would be after a purge. Reads every file; writes
+    nothing."""
+    keep_out = planned or KeepOut.of(context, vault)
     if not keep_out:
         return []
     return [*_of_files(context, agent, keep_out), *_of_rows(context, agent, keep_out)]
@@ -115,7 +114,7 @@ def _of_rows(context: Context, agent: Agent, keep_out: KeepOut) -> Iterator[Work
             content = store.columns.index(store.content)
             key = store.columns.index(store.key if store.key in store.columns else store.id)
             for values in _values(store):
-                if keep_out.cut_row(store.name, content, values) != values:
+                if keep_out.cut_row(store, values) != values:
                     command = f"{agent.runtime} memory clear --key {argument(str(values[key]))}"
                     yield WorkspaceCut(store.name, 1, f"-{values[content]}", command)
 
@@ -129,11 +128,15 @@ def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
     return read_database(store.database, lambda opened: iter(opened.execute(query, store.parameters).fetchall()))
 
 
-def cut(context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut]) -> list[str]:
+def cut(
+    context: Context, agent: Agent, vault: Vault, cuts: list[WorkspaceCut], planned: KeepOut | None = None
+) -> list[str]:
     """Remove it from the files of a plan, each at once with its mode and time; the archive paths that were written. One
     that changed since stays as it is, and is not in the list. Raises OSError."""
-    keep_out, adapter = KeepOut.of(context, vault), context.adapter(agent.runtime)
-    return [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
+    keep_out, adapter = planned or KeepOut.of(context, vault), context.adapter(agent.runtime)
+    done = [one.path for one in cuts if one.files and one.file and _cut(one.files, adapter, keep_out, one, one.file)]
+    let_in(vault, done)  # what changes in them from now on holds nothing of it
+    return done
 
 
 def _cut(files: FileOperations, adapter: Adapter, keep_out: KeepOut, one: WorkspaceCut, file: Path) -> bool:

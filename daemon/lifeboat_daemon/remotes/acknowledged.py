@@ -23,13 +23,14 @@ DECISION = "remotes"
 class Purge(msgspec.Struct, frozen=True, omit_defaults=True):
     """How one redaction stands at a remote. `state`: `done`, `waiting` (until `applies_at`, so that whoever owns the
     data there can refuse it) or `pending`, and then `message` says why, for people. `ask_at`: when the remote is asked
-    again without anything else to be said, None for at once; one that waits is asked about at every contact. Times are
-    timestamps."""
+    again without anything else to be said, None for at once; one that waits is asked about at every contact. `refused`:
+    whoever owns the data there decided against it, so nothing here waits for it. Times are timestamps."""
 
     state: str = "done"
     applies_at: str | None = None
     message: str = ""
     ask_at: str | None = None
+    refused: bool = False
 
     @property
     def is_done(self) -> bool:

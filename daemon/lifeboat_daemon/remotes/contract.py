@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from typing import BinaryIO
 
-    from lifeboat_alf.redactions import Redactions
+    from lifeboat_alf.redactions import Redaction, Redactions
     from lifeboat_alf.state import State
     from lifeboat_daemon.context import Context
     from lifeboat_endpoint.remote.contract import Remote
@@ -107,6 +107,15 @@ class Compactable(Protocol):
         that this machine dropped. Every other state still restores exactly afterwards. With `mended`, every file is
         read, and one that is not as it was written is written again, as far as this machine has the states.
         False when another machine wrote meanwhile: then nothing changed."""
+        ...
+
+
+@runtime_checkable
+class Mendable(Protocol):
+    """A remote whose list of purges this side keeps."""
+
+    def mend_purges(self, agent_id: str, candidates: Sequence[Sequence[Redaction]]) -> None:
+        """Write the list again where it is damaged, from the first of these lists that can be it."""
         ...
 
 

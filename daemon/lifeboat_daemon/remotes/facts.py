@@ -75,13 +75,15 @@ def _purges(known: Acknowledged, purges: Sequence[str]) -> JsonObject:
     if known.number is None and known.sent is None and not known.purges:
         return {}
     noted = [known.purges.get(each, NOT_TOLD) for each in purges]
-    missing = [each for each in noted if not each.is_done]
+    refused = sum(each.refused for each in noted)
+    missing = [each for each in noted if not (each.is_done or each.refused)]
     if not missing:
-        return {}
+        return {"purges_refused": refused}
     moments = [each.ask_at for each in missing]
     waits = [each.applies_at for each in missing if each.state == WAITING and each.applies_at]
     return {
         "purges": len(missing),
+        "purges_refused": refused,
         "purges_ask_at": None if None in moments else min(str(each) for each in moments),
         "purges_wait_until": max(waits) if len(waits) == len(missing) else None,
         "purges_message": next((each.message for each in missing if each.message), ""),

@@ -24,12 +24,12 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, ConfigError, OtherVault
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.contract import Mendable, RemoteConfig
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.redacting_lists import Listed, checked_erasure, listed
 from lifeboat_daemon.remotes.redacting_notes import Notes
 from lifeboat_daemon.remotes.redacting_there import only_there as only_there
-from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteError, UnknownThere, VaultMissing
+from lifeboat_endpoint.errors import AgentErased, PurgesDamaged, RemoteDenied, RemoteError, UnknownThere, VaultMissing
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import Vault
 
@@ -73,7 +73,7 @@ def exchange(
     it refused of the new one.
     Raises NoKey, Busy (the agent's lock is held for long), AgentErased (see `heeding`), RemoteError.
     """
-    found = listed(remote, agent.id, context.keys().trusted, vault.redactions)
+    found = _listed(context, agent, config, vault, remote)
     learnt, impossible = _learn(context, agent, vault, found)
     telling = _Telling(context, agent, config, vault, remote, found, owners or {}, anew=anew)
     told = tuple(telling.all())
@@ -97,8 +97,7 @@ def send(
             check_identity(context, config, remote)
             found = Listed()
             if redaction.scope != WHOLE_AGENT:
-                known = NONE if vault is None else vault.redactions
-                found = listed(remote, agent.id, context.keys().trusted, known)
+                found = _listed(context, agent, config, vault, remote)
                 if vault is not None:
                     _learn(context, agent, vault, found)
         except (RemoteError, OtherVault, ConfigError) as error:
@@ -153,6 +152,20 @@ def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> tuple
         except RedactionInvalid as error:
             doubts.append(f"it lists the purge {redaction.id}, which cannot be done: {error.message}")
     return tuple(learnt), tuple(doubts)
+
+
+def _listed(context: Context, agent: Agent, config: RemoteConfig, vault: Vault | None, remote: Remote) -> Listed:
+    """What a remote lists. A list that is damaged is written again first, where this machine knows what stood in it."""
+    known = NONE if vault is None else vault.redactions
+    try:
+        return listed(remote, agent.id, context.keys().trusted, known)
+    except PurgesDamaged:
+        if vault is None or not isinstance(remote, Mendable):
+            raise
+        every = [row.redaction for row in vault.redaction_rows()]
+        told = acknowledged.read(vault).get(config.id, Acknowledged()).purges
+        remote.mend_purges(agent.id, [[each for each in every if each.id in told], every])
+        return listed(remote, agent.id, context.keys().trusted, known)
 
 
 def _vault(context: Context, agent: Agent, stack: contextlib.ExitStack) -> Vault | None:

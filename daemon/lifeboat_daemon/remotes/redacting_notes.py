@@ -15,7 +15,7 @@ from lifeboat_daemon.purge.receipt_document import DONE, PENDING, WAITING
 from lifeboat_daemon.remotes import acknowledged
 from lifeboat_daemon.remotes.acknowledged import Acknowledged, Purge
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
+from lifeboat_endpoint.errors import PurgeRefused, RemoteDamaged, RemoteRefused
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.vault import Vault
 
@@ -54,8 +54,8 @@ class Notes:
 
     def failed(self, redaction: Redaction, error: LifeboatError, *, soon: bool) -> None:
         """It was not told, or would not hear it. `soon`: it is told at the next contact, whenever that is."""
-        refused = isinstance(error, RemoteRefused)
-        self._note(redaction, "", PENDING, message=error.message, soon=soon, refused=refused)
+        refused, decided = isinstance(error, RemoteRefused), isinstance(error, PurgeRefused)
+        self._note(redaction, "", PENDING, message=error.message, soon=soon, refused=refused, decided=decided)
 
     def nothing_there(self) -> None:
         """It has nothing of the agent: no purge is missing there."""
@@ -81,6 +81,7 @@ class Notes:
         receipt: JsonObject | None = None,
         soon: bool = False,
         refused: bool = False,
+        decided: bool = False,
     ) -> None:
         context, config = self._context, self._config
         if receipts.read(context, redaction.id) is None:
@@ -102,8 +103,15 @@ class Notes:
             state, message = noted.state, noted.message
         if self._vault is not None:
             ask_at = None if soon else _ask_at(state, applies_at, context.clock.now())
-            made = Purge(state, applies_at, "" if state == DONE else message, ask_at)
+            if state == PENDING and not refused:  # it could not be asked, so what its owner decided stands
+                decided = self._was_refused(redaction)
+            made = Purge(state, applies_at, "" if state == DONE else message, ask_at, refused=decided)
             acknowledged.note_purge(self._vault, config.id, config.name, redaction.id, made)
+
+    def _was_refused(self, redaction: Redaction) -> bool:
+        known = Acknowledged() if self._vault is None else acknowledged.read(self._vault).get(self._config.id)
+        noted = None if known is None else known.purges.get(redaction.id)
+        return noted is not None and noted.refused
 
 
 def _ask_at(state: str, applies_at: str | None, now: datetime) -> str | None:

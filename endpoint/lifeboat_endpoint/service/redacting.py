@@ -8,7 +8,7 @@ from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import JsonObject
-from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
+from lifeboat_endpoint.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.contract import TRIAL, RedactionState
 from lifeboat_endpoint.service import holding
 from lifeboat_endpoint.service import redacting_statements as sql
@@ -92,7 +92,7 @@ class Redacting:
         if known is not None and known.applied:
             return self._applied_before(row, vault, redaction)
         if known is not None and known.refused and not confirmed:
-            raise RemoteRefused("whoever owns the endpoint refused this purge")
+            raise PurgeRefused("whoever owns the endpoint refused this purge")
         if known is None and holding.contradicts(vault, redaction):
             confirmed = False
         if confirmed or row.facts.runtime == TRIAL or holding.is_nothing_there(vault, redaction):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import sqlite3
 from itertools import pairwise
 
 import pytest
@@ -11,7 +14,8 @@ from hypothesis import strategies as st
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge.deriving import Derived
-from lifeboat_daemon.purge.filters import Filter, Marks, Sieve
+from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, Uncertain
+from lifeboat_daemon.purge.value_prints import ValuePrints, letters_of
 
 MARKS = Marks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"
@@ -19,12 +23,14 @@ LINE = b"The passport number is C01X00T47."
 BODY = b"# Memory\n\n## Travel\n\n%s\n\n## Food\n\nRice.\n" % LINE
 
 
-def sieve(path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b"") -> Sieve:
+def sieve(
+    path: str = PATH, body: bytes = BODY, *cuts: bytes, stays: bytes = b"", keeps_weak: bool = False, **options: bool
+) -> Sieve:
     """That of a file from which parts were cut."""
-    derived = Derived(MARKS)
+    derived = Derived(MARKS, keeps_weak=keeps_weak)
     derived.entry(path, body, tuple(Edit(body.index(cut), len(cut)) for cut in cuts))
     made = derived.finish([("other.md", stays.split(b"\n"))])
-    return Sieve(Filter.of_json(codec.decode(codec.encode(made.to_json()))), MARKS)
+    return Sieve(Filter.of_json(codec.decode(codec.encode(made.to_json()))), MARKS, **options)
 
 
 def cut(found: Sieve, path: str, body: bytes) -> bytes:
@@ -32,7 +38,7 @@ def cut(found: Sieve, path: str, body: bytes) -> bytes:
 
 
 WHOLE = sieve(PATH, BODY, LINE + b"\n")
-PART = sieve(PATH, BODY, b"C01X00T47")
+PART = sieve(PATH, BODY, b"C01X00T47", keeps_weak=True)
 
 
 def test_the_body_that_was_cut_becomes_what_stands_in_its_place() -> None:
@@ -59,18 +65,20 @@ def test_a_line_is_known_however_its_characters_are_composed() -> None:
 
 
 def test_a_short_line_is_known_in_its_file() -> None:
-    found = sieve(PATH, b"pin\n483920\nend\n", b"483920\n")
+    found = sieve(PATH, b"pin\n483920\nend\n", b"483920\n", keeps_weak=True)
     assert cut(found, PATH, b"new\n483920\n") == b"new\n"
 
 
 def test_a_short_line_of_another_file_stays() -> None:
-    found = sieve(PATH, b"pin\n483920\nend\n", b"483920\n")
-    assert cut(found, "raw/openclaw/other.md", b"new\n483920\n") == b"new\n483920\n"
+    found = sieve(PATH, b"pin\nno.\nend\n", b"no.\n", keeps_weak=True)
+    assert cut(found, "raw/openclaw/other.md", b"new\nno.\n") == b"new\nno.\n"
 
 
 def test_a_line_that_stands_elsewhere_too_goes_only_between_its_neighbours() -> None:
     body = b"# A\nthe same words again\nsecret text of mine\n"
-    found = sieve(PATH, body, b"the same words again\nsecret text of mine\n", stays=b"the same words again")
+    found = sieve(
+        PATH, body, b"the same words again\nsecret text of mine\n", stays=b"the same words again", keeps_weak=True
+    )
     assert cut(found, "raw/openclaw/other.md", b"# B\nthe same words again\n") == b"# B\nthe same words again\n"
     assert cut(found, PATH, body + b"new\n") == b"# A\nnew\n"
 
@@ -93,7 +101,9 @@ def test_json_can_still_be_read() -> None:
 def test_a_binary_file_is_known_as_a_whole() -> None:
     body = b"\0\1" + LINE + b"\2"
     found = sieve("artifacts/x.bin", body, body)
-    assert (cut(found, "artifacts/x.bin", body), cut(found, "artifacts/x.bin", body + b"\3")) == (b"", body + b"\3")
+    assert cut(found, "artifacts/x.bin", body) == b""
+    with pytest.raises(Uncertain):
+        cut(found, "artifacts/x.bin", body + b"\3")
 
 
 def test_a_memory_that_is_gone_is_known_by_its_lines() -> None:
@@ -133,3 +143,121 @@ def test_any_body_becomes_what_stands_in_its_place_which_is_left_alone(pieces: l
     left = edited(body, edits)
     found = Sieve(derived.finish([("MEMORY.md", left.split(b"\n"))]), MARKS)
     assert (cut(found, PATH, body), cut(found, PATH, left)) == (left, left)
+
+
+# What can be guessed, and other words --------------------------------------------------------------------------------
+
+VALUE = b"Juniper Quartz 7731 Harbour Lane 58"
+
+
+def test_no_digest_of_a_short_text_is_kept() -> None:
+    made = sieve(PATH, BODY, b"C01X00T47").filter
+    assert (made.bodies, made.lines, made.values) == ({}, {}, {})
+
+
+def test_no_digest_of_a_line_beside_a_short_text_is_kept() -> None:
+    body = b"pin\n\n483920\n\nend of the notes about the door\n"
+    made = sieve(PATH, body, b"\n483920\n\nend of the notes about the door", stays=b"end of the notes about the door")
+    assert made.filter.lines == {}
+
+
+def test_a_file_of_which_a_short_text_went_is_known_by_the_rest() -> None:
+    found = sieve(PATH, BODY, b"C01X00T47")
+    assert cut(found, PATH, BODY) == BODY.replace(b"C01X00T47", b"")
+
+
+def test_a_file_that_changed_since_is_not_known_by_a_short_text() -> None:
+    found = sieve(PATH, BODY, b"C01X00T47")
+    assert cut(found, PATH, BODY + b"new\n") == BODY + b"new\n"
+
+
+def test_a_line_of_a_table_is_known_by_the_rest() -> None:
+    lines = b'{"id":1,"said":"calm"}\n{"id":2,"said":"my pin is 483920"}\n'
+    found = sieve("raw/openclaw/x.jsonl", lines, b"483920")
+    assert b"483920" not in cut(found, "raw/openclaw/x.jsonl", b'{"id":0}\n' + lines)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"I told you: %s, remember?\n" % VALUE,
+        b"it is juniper-quartz, 7731\n  HARBOUR (lane 58).\n",
+        b"see " + codecs.encode(b"well, %s it is, as you know" % VALUE, "base64").replace(b"\n", b"") + b"\n",
+    ],
+)
+def test_a_long_value_is_known_in_other_words(said: bytes) -> None:
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE)
+    made = cut(found, "raw/openclaw/other.md", b"first\n" + said + b"last\n")
+    assert made.startswith(b"first\n") and made.endswith(b"last\n")
+    assert sieve_finds_nothing(found, made)
+
+
+def sieve_finds_nothing(found: Sieve, made: bytes) -> bool:
+    found.met.clear()
+    return found.file("raw/openclaw/other.md", made) == () and not found.met
+
+
+def test_words_that_only_resemble_a_value_stay() -> None:
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE)
+    other = b"Juniper quartz 7732 harbour lane 58; juniper, quartz.\n"
+    assert cut(found, "raw/openclaw/other.md", other) == other
+
+
+def test_a_value_that_stays_elsewhere_is_not_looked_for() -> None:
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE, stays=b"they say %s" % VALUE)
+    assert found.filter.values == {}
+
+
+def test_a_value_is_only_told_of_where_the_user_wants_no_cut() -> None:
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE, cuts_values=False)
+    body = b"again: %s\n" % VALUE
+    assert (cut(found, "raw/openclaw/other.md", body), found.met) == (body, [1])
+
+
+def test_a_value_is_found_within_a_database_and_blanked() -> None:
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("create table fact(key text, said text)")
+        connection.execute("insert into fact values ('note', ?)", (VALUE.decode() + "said",))
+        body = connection.serialize()
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE)
+    assert cut(found, "artifacts/own.db", body) == body.replace(VALUE, b" " * len(VALUE))
+
+
+def test_a_binary_file_that_changed_and_lost_something_short_is_uncertain() -> None:
+    body = b"\0\1 pin 483920 of the door \2"
+    found = sieve("artifacts/x.bin", body, b"483920")
+    assert cut(found, "artifacts/x.bin", body) == body.replace(b"483920", b"")
+    assert cut(found, "artifacts/x.bin", body.replace(b"483920", b"")) == body.replace(b"483920", b"")
+    with pytest.raises(Uncertain):
+        cut(found, "artifacts/x.bin", body + b"\3")
+
+
+def test_a_binary_file_that_holds_a_long_value_again_is_uncertain() -> None:
+    found = sieve(PATH, b"The code is %s.\n" % VALUE, VALUE)
+    with pytest.raises(Uncertain):
+        cut(found, "artifacts/other.bin", b"\0\1 %s \2" % VALUE)
+
+
+def test_a_filter_of_an_earlier_release_gives_up_what_is_short() -> None:
+    former = {
+        "version": 1,
+        "bodies": {"a": [[3, 6]], "b": [[3, 60]]},
+        "lines": {"c": [0, [3, 6]], "d": [0, [3, 60]], "e": None},
+        **{"anywhere": [40], "placed": [6], "around": []},
+    }
+    made = Filter.of_json(former)
+    assert (set(made.bodies), set(made.lines)) == ({"b"}, {"d"})
+
+
+@given(
+    st.lists(
+        st.sampled_from([b"juniper", b"quartz", b"7731", b"harbour lane 58", b" ", b"\n", b".", b"x"]), max_size=30
+    )
+)
+def test_both_searches_find_the_same_words(parts: list[bytes]) -> None:
+    prints = ValuePrints(MARKS.key)
+    mark, found = prints.of(VALUE)
+    body = b" ".join(parts)
+    by_word, anywhere = (prints.find(body, {mark: found}, everywhere=each) for each in (False, True))
+    assert set(by_word) <= set(anywhere)
+    assert bool(anywhere) == (letters_of(VALUE) in letters_of(body) and bool(anywhere))

@@ -94,6 +94,15 @@ def rows_of(database: Path) -> str:
             return hashlib.sha256("\n".join(connection.iterdump()).encode()).hexdigest()
 
 
+def rows_without(body: bytes, text: bytes) -> str:
+    """Return the digest of the rows of a database once spaces stand where `text` stood."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(body)
+        blank = " " * len(text)
+        connection.execute("update fact set text = replace(text, ?, ?)", (text.decode(), blank))
+        return hashlib.sha256("\n".join(connection.iterdump()).encode()).hexdigest()
+
+
 def differences(wanted: Tree, found: Tree, folder: Path) -> list[str]:
     """Return one sentence for each path that is missing, too much, or another than wanted. `found` lies in `folder`."""
     said = [f"{os.fsdecode(path)!r} is missing: {wanted[path]}" for path in sorted(wanted.keys() - found.keys())]
@@ -183,10 +192,12 @@ def _with_former_time(node: Node, former: Node | None) -> Node:
 
 def without_text(tree: Tree, bodies: Mapping[bytes, bytes], text: bytes) -> Tree:
     """Return what must come back of a tree after `text` was purged. `bodies` are the files of the tree that could hold
-    it. A file that holds it keeps every other line."""
+    it. A file that holds it keeps every other line, a database its rows with spaces in the place of the text."""
     changed = dict(tree)
     for path, body in bodies.items():
-        if text in body:
+        if text in body and body.startswith(b"SQLite format 3"):
+            changed[path] = Node(DATABASE, rows_without(body, text), tree[path].mode)
+        elif text in body:
             lines = tuple(line for line in body.split(b"\n") if line.strip() and text not in line)
             changed[path] = Node(CUT, text=text, lines=lines)
     return changed

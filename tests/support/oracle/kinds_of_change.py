@@ -25,6 +25,7 @@ KINDS = {
     "purges": "a text is purged here and in folder remotes",
     "purges at an endpoint": "a text is purged while an endpoint has it, whose owner has not confirmed it",
     "purges of like files": "after a purge, another file of the same name is purged",
+    "purges of databases": "a text is purged that a row of an SQLite file holds, which then changes",
     "thinning": "old sequences are dropped",
     "kills": "captures, pushes, restores and thinning end at a random step",
     "faults": "a read of the workspace or a write in the home is refused",

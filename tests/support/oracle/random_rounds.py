@@ -6,7 +6,9 @@ from __future__ import annotations
 import errno
 import os
 import random
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,6 +85,7 @@ class Round:
             "thinning": self._thin,
             "purges": self._purge,
             "purges at an endpoint": self._purge,
+            "purges of databases": self._purge_rows,
         }
         others[self.chance.choice([name for name in others if not name or name in self.kinds])]()
         for remote in REMOTES:
@@ -234,6 +237,50 @@ class Round:
         os.unlink(os.fsencode(laptop.workspace) + b"/" + place)
         self.workspace.finish()
         self._captured()
+
+    def _purge_rows(self) -> None:
+        """A row of a database is captured, pushed and purged. The database changes before the text leaves it, and
+        holds it once more in other words: no capture takes it."""
+        laptop = self.copies.laptop
+        self.texts += 1
+        text = f"Quayside Lantern {self.chance.randrange(10**9):09} of Boat {self.texts}"
+        place = f"rows/log-{self.texts}.db"
+        self._write_rows(place, ["calm", f"it is: {text}.", "rope"])
+        self._captured()
+        for remote in REMOTES if "purges at an endpoint" in self.kinds else [each for each in REMOTES if each != HOME]:
+            if self.chance.random() < 0.5:
+                assert laptop.push(remote).state == "ok"
+        cut = self.chance.random() < 0.5
+        purged.purge(laptop, purged.request(text=text, passage=True, workspace=cut))
+        self._tell("purge of a row", place, cut)
+        for number, tree in self.trees.items():
+            self.trees[number] = disk_model.without_text(tree, self.bodies[number], text.encode())
+        path = laptop.workspace / place
+        self._write_rows(place, [*([] if cut else ["tide"]), f"again ({text}), he said"])
+        laptop.clock.advance(minutes=61)
+        report = laptop.capture()
+        self._tell("capture", report.outcome, report.sequence, report.kept_out)
+        assert f"artifacts/{place}" in report.kept_out
+        body = path.read_bytes()
+        now = self._now()
+        now[place.encode()] = disk_model.Node(
+            disk_model.DATABASE, disk_model.rows_without(body, text.encode()), now[place.encode()].mode
+        )
+        for number in self.copies.kept_here():
+            if number not in self.trees:
+                self.trees[number], self.bodies[number] = now, {}
+        path.unlink()
+        self.workspace.finish()
+        self._captured()
+
+    def _write_rows(self, place: str, texts: list[str]) -> None:
+        path = self.copies.laptop.workspace / place
+        path.parent.mkdir(exist_ok=True)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("create table if not exists fact (id integer primary key, text)")
+            connection.executemany("insert into fact (text) values (?)", [(text,) for text in texts])
+        moment = self.copies.laptop.clock.now().timestamp() - 60
+        os.utime(path, (moment, moment))
 
     # The model --------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,7 @@ class Purged(msgspec.Struct, frozen=True):
     spared: tuple[str, ...] = ()
     elsewhere: dict[str, int] = {}
     sealed: bool = False
+    guessable: bool = False
     unreachable: tuple[Unreachable, ...] = ()
     remotes: tuple[Remote, ...] = ()
     remains: tuple[str, ...] = ()

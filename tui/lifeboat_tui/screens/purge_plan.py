@@ -95,6 +95,8 @@ def remarks(plan: Purged, wanted: Wanted) -> Iterator[tuple[str, str]]:
     if plan.spared:
         count = count_text(len(plan.spared), "memory", "memories")
         yield "", f"{count} derived from it and from others as well stay: {listed(plan.spared[:3])}."
+    if plan.guessable:
+        yield "warning", "Some of it could be guessed from a print, so captures do not know it again elsewhere."
     if plan.sealed:
         yield "", "It is a secret that is cut out and sealed: only your key opens it, and it stays sealed."
     if plan.elsewhere:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import BinaryIO
 
 import msgspec
@@ -19,11 +19,12 @@ from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject,
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import RemoteBusy, RemoteDamaged, UnknownThere
+from lifeboat_endpoint.errors import PurgesDamaged, RemoteBusy, RemoteDamaged, UnknownThere
 from lifeboat_keys.errors import NotForYourKey
 from lifeboat_keys.redacting import signed_as
 
 _PURGES = "purges"
+_WHO_MENDS = "the next sync of a machine that knows every purge of the agent writes it again"
 
 
 class Inside:
@@ -130,11 +131,15 @@ class Inside:
     # Purges -----------------------------------------------------------------------------------------------------
 
     def redactions(self, head: Head) -> Redactions:
-        """Those that the log holds, in the order in which they came. Raises what the keys raise, where this machine has
-        not seen the log's key yet."""
+        """Those that the log holds, in the order in which they came. Raises PurgesDamaged, and what the keys raise,
+        where this machine has not seen the log's key yet."""
         if head.purges is None:
             return NONE
-        data = self.key(head).open(_PURGES, self._small(head, head.purges.stored))
+        key = self.key(head)
+        try:
+            data = key.open(_PURGES, self._small(head, head.purges.stored))
+        except RemoteDamaged as error:
+            raise PurgesDamaged(f"{error.message}; {_WHO_MENDS}") from error
         try:
             found = Redactions(
                 [redactions.from_json(each) for each in msgspec.json.decode(data, type=list[JsonObject])]
@@ -142,8 +147,21 @@ class Inside:
         except (msgspec.DecodeError, RedactionInvalid):
             found = NONE
         if len(found) != head.purges.count:
-            raise RemoteDamaged("the purges that the log holds cannot be read")
+            raise PurgesDamaged(f"the purges that the log holds cannot be read; {_WHO_MENDS}")
         return found
+
+    def with_mended_purges(self, head: Head, candidates: Iterable[Sequence[Redaction]]) -> Head | None:
+        """The head with its list of purges written again, from the first of these lists that can be it; None where the
+        list is whole, or none can be."""
+        try:
+            self.redactions(head)
+            return None
+        except PurgesDamaged:
+            assert head.purges is not None
+        for known in candidates:
+            if len(known) == head.purges.count and {each.id for each in known}.issuperset(head.purges.pending):
+                return self._with_purges(head, list(known), head.purges.pending)
+        return None
 
     def with_redaction(self, head: Head, redaction: Redaction) -> Head:
         """The head with one more, which is pending."""

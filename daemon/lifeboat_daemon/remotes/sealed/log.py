@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
@@ -255,6 +256,9 @@ class SealedLog:
         """Done at once, by this machine; nobody has to confirm it. Raises RemoteBusy too, while the user's key is
         needed and away: then it is held, and every file is as it was."""
         return self._purges.redact(agent_id, document)
+
+    def mend_purges(self, agent_id: str, candidates: Sequence[Sequence[Redaction]]) -> None:
+        self._purges.mend(agent_id, candidates)
 
     # Fetching ---------------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable, Sequence
 
 from lifeboat_alf import redactions
 from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
@@ -57,6 +58,10 @@ class Purges:
             return RedactionState(redaction.id, None, self._receipts.of_erased(redaction, removed))
         self._redacting.hold(agent_id, redaction, self._listed.get(agent_id, frozenset()))
         return RedactionState(redaction.id, None, self._receipts.of(self._redacting.settle(agent_id), redaction))
+
+    def mend(self, agent_id: str, candidates: Iterable[Sequence[Redaction]]) -> None:
+        """Write the list of purges again where it is damaged and one of these lists can be it."""
+        self._heads.change(agent_id, lambda head: self._inside.with_mended_purges(head, candidates))
 
     def _checked(self, agent_id: str, document: JsonObject) -> Redaction:
         try:

@@ -1,0 +1,26 @@
+"""Random lives of an agent whose runtime keeps rows in its own database, with purges of texts that stand in them: every
+kept sequence of the vault and of a folder is what a model says. `LIFEBOAT_ORACLE_SEED=SEED` repeats a round alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from support.oracle.choosing import SEED, chosen_seeds
+from support.oracle.runtime_rows import KINDS, RowsRound
+
+ROUNDS = 4
+
+
+@pytest.mark.parametrize("runtime", KINDS)
+@pytest.mark.parametrize("block", range(ROUNDS))
+def test_no_sequence_has_what_was_purged_from_rows_and_all_else_is_there(
+    tmp_path: Path, runtime: str, block: int
+) -> None:
+    if block and os.environ.get(SEED):
+        pytest.skip(f"{SEED} repeats one round")
+    for seed in chosen_seeds(f"rows {runtime} {block}", 1):
+        print(f"{SEED}={seed}")
+        RowsRound(seed, KINDS[runtime](tmp_path), tmp_path).run()

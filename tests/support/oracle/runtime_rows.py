@@ -1,0 +1,245 @@
+"""One round of the oracle over rows of a runtime's own database: a random life with purges, then every kept sequence
+of the vault and of a folder held against a model that no code of the product made."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from lifeboat_alf.effective import visible_records
+from lifeboat_alf.redactions import Redactions
+from lifeboat_alf.state import State
+from lifeboat_daemon import agents
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.report import CaptureReport
+from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.purge import doing
+from lifeboat_daemon.remotes import pulling, registry
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.replicating import replicate
+from support.adapters.openclaw_workspaces import make_state_dir
+from support.daemon import purged
+from support.daemon.protected import SteadyClock
+from support.daemon.zeroclaw_protected import ProtectedClaw
+
+STICK = "stick"
+CRON = "raw/openclaw-home/db/state/cron_jobs.jsonl"
+WORDS = ("harbour", "boat", "tea", "chart", "tide", "rope", "lamp", "quay")
+
+Rows = dict[str, str]
+"""Texts by the key of their row."""
+
+
+class Kept(Protocol):
+    """An agent with texts in a database of its runtime."""
+
+    @property
+    def context(self) -> Context: ...
+
+    agent: Agent
+
+    def capture(self) -> CaptureReport: ...
+
+    def write(self, key: str, text: str) -> None:
+        """Write a row, instead of the one with this key."""
+
+    def remove(self, key: str) -> None: ...
+
+    def rows_of(self, state: State) -> Rows:
+        """The rows that a state holds."""
+
+
+class ClawRows(ProtectedClaw):
+    """Memories in ZeroClaw's `brain.db`."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.add()
+
+    def write(self, key: str, text: str) -> None:
+        self.remove(key)
+        moment = self.clock.now().isoformat()
+        self.install.remember(key, text, created_at=moment, updated_at=moment)
+
+    def remove(self, key: str) -> None:
+        self.install.execute("delete from memories where key = ?", key)
+
+    def rows_of(self, state: State) -> Rows:
+        found = (one.record for one in visible_records(state))
+        rows = [each for each in found if each["source"].get("origin_file") == "memory/brain.db"]
+        return {each["raw_source_format"]["zeroclaw"]["row"]["key"]: each["content"] for each in rows}
+
+
+class JobRows:
+    """Scheduled jobs in OpenClaw's database."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = make_state_dir(folder / "user/.openclaw")
+        around = {"LIFEBOAT_HOME": str(folder / "home"), "HOME": str(folder / "user"), "PATH": "/usr/bin:/bin"}
+        self.clock = SteadyClock()
+        self.context = Context.open(around, clock=self.clock)
+        self._execute("delete from cron_jobs")
+        self.agent, _ = agents.add(self.context, self.state.workspace, name="juniper")
+
+    def capture(self) -> CaptureReport:
+        self.clock.advance(minutes=1)
+        return capture(self.context, agents.read(self.context, self.agent.id))
+
+    def write(self, key: str, text: str) -> None:
+        self.remove(key)
+        self._execute(
+            "INSERT INTO cron_jobs (store_key, job_id, name, enabled, agent_id, payload_kind, job_json, updated_at)"
+            " VALUES ('jobs', ?, ?, 1, 'main', 'agentTurn', '{}', 0)",
+            *(key, text),
+        )
+
+    def remove(self, key: str) -> None:
+        self._execute("delete from cron_jobs where job_id = ?", key)
+
+    def rows_of(self, state: State) -> Rows:
+        body = b"" if state.entry(CRON) is None else state.body(CRON)
+        rows = map(json.loads, body.splitlines())
+        return {each["job_id"]: each["name"] for each in rows}
+
+    def _execute(self, statement: str, *values: object) -> None:
+        with contextlib.closing(sqlite3.connect(self.state.state_database)) as connection, connection:
+            connection.execute(statement, values)
+
+
+KINDS: dict[str, Callable[[Path], Kept]] = {"openclaw": JobRows, "zeroclaw": ClawRows}
+
+
+@dataclass
+class RowsRound:
+    """`states` holds the rows of each sequence, `gone` every text that was purged, `story` what happened."""
+
+    seed: int
+    kept: Kept
+    folder: Path
+    live: Rows = field(default_factory=dict)
+    states: dict[int, Rows] = field(default_factory=dict)
+    gone: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.seed)
+
+    def run(self) -> None:
+        """Raises AssertionError, with the story and the seed."""
+        try:
+            self._add_folder()
+            for _ in range(self.chance.randrange(1, 4)):
+                self._change()
+                self._capture()
+                if self.chance.random() < 0.5:
+                    self._push()
+                if self.chance.random() < 0.7:
+                    self._purge()
+            self._push()
+            self._compare()
+        except AssertionError as error:
+            told = "\n  ".join(self.story)
+            raise AssertionError(f"LIFEBOAT_ORACLE_SEED={self.seed} repeats this round:\n  {told}\n{error}") from error
+
+    def _add_folder(self) -> None:
+        context, folder = self.kept.context, self.folder / STICK
+        folder.mkdir()
+        config = RemoteConfig(STICK, folder.as_uri(), sealed=self.chance.random() < 0.5, added_at=context.now())
+        with contextlib.closing(open_remote(context, config)) as remote:
+            registry.save(context, replace(config, id=remote.about().id))
+
+    def _change(self) -> None:
+        for _ in range(self.chance.randrange(1, 5)):
+            key = f"row-{self.chance.randrange(6)}"
+            if key in self.live and any(text in self.live[key] for text in self.gone):
+                continue  # a short text in a row that changes is a new one: nobody says that it is known again
+            if key in self.live and self.chance.random() < 0.3:
+                self._tell("remove", key)
+                self.kept.remove(key)
+                del self.live[key]
+            else:
+                self._write(key, f"{self.chance.choice(WORDS)} {self.chance.randrange(10**6)} of the {len(self.story)}")
+        if self.known and self.chance.random() < 0.6:
+            self._write("again", f"He told me ({self.chance.choice(self.known)}), {len(self.story)} times.")
+
+    def _write(self, key: str, text: str) -> None:
+        self._tell("write", key, text)
+        self.kept.write(key, text)
+        self.live[key] = text
+
+    def _capture(self) -> None:
+        report = self.kept.capture()
+        self._tell("capture", report.outcome, report.sequence, report.kept_out)
+        assert report.complete, report.not_captured()
+        assert report.sequence is not None
+        wanted = {key: self._cut(text) for key, text in self.live.items()}
+        if report.sequence in self.states:
+            assert self.states[report.sequence] == wanted, f"{self.states[report.sequence]} is not {wanted}"
+        self.states[report.sequence] = wanted
+
+    def _cut(self, text: str) -> str:
+        for each in self.gone:
+            text = text.replace(each, "")
+        return text
+
+    def _purge(self) -> None:
+        """A row gets a text, which is purged; the database keeps it."""
+        number, is_long = self.chance.randrange(10**6), self.chance.random() < 0.6
+        text = f"Quayside Lantern {number:06} of Boat {len(self.story)} Pier" if is_long else f"{number:06}"
+        key = f"secret-{len(self.gone)}"
+        self._write(key, f"The pass phrase of the boat is {text}, they say.")
+        self._capture()
+        request = purged.request(text=text, passage=True)
+        context, agent = self.kept.context, agents.read(self.kept.context, self.kept.agent.id)
+        found, warnings = doing.look(context, agent, request)
+        assert warnings == [] and found
+        doing.purge(context, agent, request, found, {})
+        self._tell("purge", text)
+        self.gone.append(text)
+        self.known += [text] if is_long else []
+        self.states = {
+            number: {name: self._cut(one) for name, one in rows.items()} for number, rows in self.states.items()
+        }
+        self._capture()
+        if self.chance.random() < 0.4:
+            self._write(key, self._cut(self.live[key]))
+            self._capture()
+
+    def _push(self) -> None:
+        context = self.kept.context
+        outcome = replicate(context, agents.read(context, self.kept.agent.id), registry.find(context, STICK))
+        self._tell("push", outcome.state, outcome.sequence)
+        assert outcome.state == "ok", outcome
+
+    def _compare(self) -> None:
+        context, agent = self.kept.context, self.kept.agent
+        with context.vault(agent.id) as vault:
+            for row in vault.sequences():
+                self._is(row.number, vault.state(row.number), "the vault")
+            purges = Redactions(each.redaction for each in vault.redaction_rows())
+        with contextlib.closing(open_remote(context, registry.find(context, STICK))) as remote:
+            numbers = [row.number for row in remote.sequences(agent.id)]
+            assert numbers, "nothing was pushed"
+            for number in numbers:
+                with pulling.state(remote, agent.id, number, purges) as state:
+                    self._is(number, state, "the folder")
+
+    def _is(self, number: int, state: State, place: str) -> None:
+        bodies = [*(state.body(entry.path) for entry in state.entries()), *(one.line for one in state.records())]
+        left = [text for text in self.gone for body in bodies if text.encode() in body]
+        assert not left, f"sequence {number} of {place} holds {left}"
+        if number in self.states:
+            found = self.kept.rows_of(state)
+            assert found == self.states[number], f"sequence {number} of {place}: {found} is not {self.states[number]}"
+
+    def _tell(self, *words: object) -> None:
+        self.story.append(" ".join(map(str, words)))
