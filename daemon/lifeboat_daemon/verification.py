@@ -126,7 +126,7 @@ def sample(
     NothingToRestore, Busy.
     """
     begun = time.monotonic()
-    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
         found = vault.verify_sample(
             bodies,
             trusted=trusted(context),
@@ -188,7 +188,7 @@ def drill(
 
     When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)

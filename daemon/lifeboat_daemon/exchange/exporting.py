@@ -234,7 +234,7 @@ def workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vaul
 
     Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
     """
-    with agent_lock(context, agent.id, "compare"), scratch_folder(context, "compare") as scratch:
+    with agent_lock(context, agent.id, "compare", only_reads=True), scratch_folder(context, "compare") as scratch:
         with context.vault(agent.id) as own:
             head = own.head()
         if head is None:
