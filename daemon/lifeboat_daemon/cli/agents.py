@@ -283,14 +283,14 @@ def _until(timestamp: str) -> str:
 
 @agents.command(epilog=examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
-@click.option("--left-out", is_flag=True, help="Only what is not kept.")
+@click.option("--left-out", is_flag=True, help="Only what is not kept, or not as it is now.")
 @session_command
 def show(session: Session, agent: str, left_out: bool) -> None:
     """Each file of an agent: kept or not, how, and why."""
     from lifeboat_daemon.kept import kept
 
     found = registry.find(session.context, agent)
-    files = [one for one in kept(session.context, found) if not (left_out and one.kept)]
+    files = [one for one in kept(session.context, found) if not left_out or one.stale or not one.kept]
     document = {**_document(found), "files": [one.to_json() for one in files]}
     rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), _why(one)) for one in files]
 
@@ -305,7 +305,8 @@ def show(session: Session, agent: str, left_out: bool) -> None:
 
 def _why(one: Kept) -> str:
     lost = f"without its {listed(one.lost)}" if one.lost else ""
-    return ", ".join(each for each in (one.why, lost) if each)
+    stale = f"an earlier version: {one.stale}" if one.stale else ""
+    return ", ".join(each for each in (one.why, lost, stale) if each)
 
 
 def _size(one: Kept) -> str:

@@ -11,6 +11,7 @@ from lifeboat_daemon import agents as registry
 from lifeboat_daemon import clock_trust, syncing
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.outcome import failure_document, is_whole, left_out
+from lifeboat_daemon.capture.report import MOST_REASONS
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
@@ -161,8 +162,13 @@ def _print_remarks(output: Output, document: dict[str, Any]) -> None:
     for warning in document["warnings"]:
         output.warn(warning)
     for name, meaning in _LISTS.items():
-        for path, reason in document[name].items():
+        files = document[name]
+        shown = list(files.items())[: None if name == "looks_like_secret" else MOST_REASONS]
+        for path, reason in shown:
             output.warn(f"{path_text(path)} {meaning}: {reason}")
+        if len(files) > len(shown):
+            rest = f"lifeboat agents show {argument(document['name'])} --left-out"
+            output.warn(f"{len(files) - len(shown)} more files, each of which {meaning}: {rest}")
     for path, count in document["kept_out"].items():
         output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
     if document["held"]:
