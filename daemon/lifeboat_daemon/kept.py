@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture import ignore, not_captured, scan
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.scan import HeldRoots, Scan
 from lifeboat_daemon.context import Context
@@ -28,6 +28,7 @@ OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
     "setuid, setgid or sticky bit",
 )
 """What no restore brings back."""
+_NOT_YET = "not captured yet: lifeboat sync"
 _OF_THE_SYSTEM = ("security.", "com.apple.provenance")
 """Extended attributes that a system gives every file by itself."""
 
@@ -35,7 +36,7 @@ _OF_THE_SYSTEM = ("security.", "com.apple.provenance")
 @dataclass(frozen=True, slots=True)
 class Kept:
     """One path. `how`: managed, artifact, large artifact, link, folder, or not kept; `why` says more. `lost` names what
-    of a file that is kept no restore brings back."""
+    of a file that is kept no restore brings back. `stale` says of one that is kept why its present version is not."""
 
     path: str
     kept: bool
@@ -43,6 +44,7 @@ class Kept:
     why: str
     size: int
     lost: tuple[str, ...] = ()
+    stale: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -53,12 +55,15 @@ def kept(context: Context, agent: Agent) -> list[Kept]:
     not."""
     with context.vault(agent.id) as vault:
         held = list(_held(vault.state())) if vault.head() is not None else []
-    seen = _scan(context, agent)
-    if seen is None:
+    reasons = not_captured.files_of_agent(context, agent)
+    held = [replace(one, stale=reasons.get(one.path, "")) for one in held]
+    roots = _roots(context, agent)
+    if not roots:
         return sorted(held, key=lambda one: one.path)
+    seen = _scan(context, agent, roots)
     live = {found.path: found.real for found in seen.found.values()}
     held = [replace(one, lost=find_lost(seen.files, live[one.path])) if one.path in live else one for one in held]
-    return sorted([*held, *_left_out(seen, {one.path for one in held})], key=lambda one: one.path)
+    return sorted([*held, *_left_out(seen, {one.path for one in held}, reasons)], key=lambda one: one.path)
 
 
 def find_lost(files: FileOperations, path: str) -> tuple[str, ...]:
@@ -103,29 +108,26 @@ def _why(entry: Entry) -> str:
     return ", ".join(notes)
 
 
-def _left_out(seen: Scan, held: set[str]) -> Iterator[Kept]:
+def _left_out(seen: Scan, held: set[str], reasons: Mapping[str, str]) -> Iterator[Kept]:
     for path, reason in (seen.beside | seen.skipped | seen.unread | seen.missing_roots).items():
         yield Kept(path, False, "not kept", reason, 0)
     for found in seen.found.values():
         if found.path not in held:
-            yield Kept(
-                found.path,
-                False,
-                "not kept",
-                "not captured yet; lifeboat status says what keeps it out",
-                found.key.size,
-            )
+            yield Kept(found.path, False, "not kept", reasons.get(found.path, _NOT_YET), found.key.size)
 
 
-def _scan(context: Context, agent: Agent) -> Scan | None:
-    """The workspace as it is now, by name; None when there is none."""
-    adapter = context.adapter(agent.runtime)
+def _roots(context: Context, agent: Agent) -> list[Root]:
+    """The workspace, then the runtime's own folder; none when there is no workspace."""
     try:
-        roots = list(adapter.roots(context.installation(agent)))
+        return list(context.adapter(agent.runtime).roots(context.installation(agent)))
     except (AdapterError, OSError):
-        return None
+        return []
+
+
+def _scan(context: Context, agent: Agent, roots: list[Root]) -> Scan:
+    """The workspace as it is now, by name."""
     held = scan.HeldRoots(context.files, roots)
-    return scan.walk(held, roots, adapter, ignore.parse(_ignore_text(held, roots[0])), {})
+    return scan.walk(held, roots, context.adapter(agent.runtime), ignore.parse(_ignore_text(held, roots[0])), {})
 
 
 def _ignore_text(files: HeldRoots, workspace: Root) -> str:

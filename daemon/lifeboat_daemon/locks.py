@@ -10,6 +10,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ SECONDS = 30.0
 SAID_AFTER = 2.0
 FILE_SECONDS = 10.0
 """Seconds that a command waits for another one that writes the same file."""
-_REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+REFUSALS = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT})
+"""Why a folder lets nothing be made in it."""
 _LOOK = 0.3
 """Seconds. Who took the lock a moment ago may not have written yet who it is."""
 
@@ -48,13 +50,16 @@ class Patience:
 
 
 @contextlib.contextmanager
-def agent_lock(context: Context, agent_id: str, purpose: str, *, timeout: float | None = None) -> Iterator[None]:
+def agent_lock(
+    context: Context, agent_id: str, purpose: str, *, timeout: float | None = None, only_reads: bool = False
+) -> Iterator[None]:
     """Hold an agent's lock. `purpose` (a word: capture, restore) is what others are told; `timeout` in seconds, None to
-    wait as the context is patient: at once or never, where it is not.
+    wait as the context is patient: at once or never, where it is not. `only_reads`: the work needs no room in the home,
+    so it goes on where `locks/` cannot be written.
 
     Raises Busy, naming the holder, when it is not free in time.
     """
-    with _held(context, context.home.lock_file(agent_id), purpose, timeout):
+    with _held(context, context.home.lock_file(agent_id), purpose, timeout, only_reads=only_reads):
         yield
 
 
@@ -79,7 +84,9 @@ def file_name(target: Path) -> str:
 
 
 @contextlib.contextmanager
-def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> Iterator[None]:
+def _held(
+    context: Context, path: Path, purpose: str, timeout: float | None, *, only_reads: bool = False
+) -> Iterator[None]:
     note = path.with_name(f"{path.name}.json")
     lock = FileLock(f"{path}.lock", mode=0o600, is_singleton=True)
     try:
@@ -90,9 +97,12 @@ def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> 
     except Timeout:
         raise Busy(_holder_text(context, note)) from None
     except OSError as error:
-        if error.errno not in _REFUSALS or not context.home.is_read_only:
+        is_read_only = context.home.is_read_only
+        if error.errno not in REFUSALS or not (only_reads or is_read_only):
             raise of_system(error) from error
-        yield  # no process can change a read-only home, so there is nothing to hold
+        # No process can change a read-only home, so there is nothing to hold.
+        with contextlib.nullcontext() if is_read_only else _held_as_it_is(context, Path(lock.lock_file), note):
+            yield
         return
     try:
         if lock.lock_counter == 1:
@@ -100,6 +110,28 @@ def _held(context: Context, path: Path, purpose: str, timeout: float | None) -> 
         yield
     finally:
         lock.release()
+
+
+@contextlib.contextmanager
+def _held_as_it_is(context: Context, path: Path, note: Path) -> Iterator[None]:
+    """Hold a lock file that cannot be opened for writing, against a process that opened it before. Where there is none,
+    no process can make one, so nothing has to be held. Raises Busy."""
+    if sys.platform == "win32":  # filelock keeps a lock of another kind there
+        yield
+        return
+    import fcntl
+
+    try:
+        file = os.fdopen(context.files.open_regular(path), "rb")
+    except OSError:
+        yield
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Busy(_holder_text(context, note)) from error
+        yield
 
 
 def _acquire(context: Context, lock: FileLock, note: Path, patience: Patience) -> None:

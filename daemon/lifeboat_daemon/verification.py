@@ -60,8 +60,8 @@ class Drill:
     the file is as it was captured. `mismatches` are sentences, none when all is well; `absent` large files are only
     described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
     `damaged` names databases that SQLite finds damaged, and that are the same in the workspace; `not_captured` says
-    what is not in the sequence, where it is the newest, and `over_limit` how many of these files wait for the user.
-    `healed` says which damaged bytes were read again, and from where."""
+    what is not in the sequence, where it is the newest, `over_limit` how many of these files wait for the user and
+    `unread` how many could not be read. `healed` says which damaged bytes were read again, and from where."""
 
     agent: str
     sequence: int
@@ -76,6 +76,7 @@ class Drill:
     damaged: list[str] = field(default_factory=list)
     not_captured: list[str] = field(default_factory=list)
     over_limit: int = 0
+    unread: int = 0
 
     @property
     def ok(self) -> bool:
@@ -125,7 +126,7 @@ def sample(
     NothingToRestore, Busy.
     """
     begun = time.monotonic()
-    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
         found = vault.verify_sample(
             bodies,
             trusted=trusted(context),
@@ -187,7 +188,7 @@ def drill(
 
     When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    with system_errors(), agent_lock(context, agent.id, "verify"), context.vault(agent.id) as vault:
+    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
         chosen = _chosen(vault, number)
         tell("Reading back what is kept", 0, None)
         kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
@@ -204,7 +205,7 @@ def drill(
     if head is None or head.number != chosen:
         return result
     left = not_captured.of_agent(context, agent)
-    return replace(result, not_captured=list(left.named), over_limit=left.over_limit)
+    return replace(result, not_captured=list(left.named), over_limit=left.over_limit, unread=left.unread)
 
 
 def _remember(vault: Vault, result: Drill, now: str) -> None:

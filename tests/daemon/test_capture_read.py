@@ -56,3 +56,21 @@ def test_bytes_that_change_within_every_tick_are_unstable(tmp_path: Path, clock_
     files = WrittenWithinATick(path, [b"%03d" % number for number in range(2 * read.TRIES)])
     with pytest.raises(read.Unstable):
         read.read_file(files, path, 10)
+
+
+def test_a_file_that_is_written_at_the_end_of_the_second_look_is_read_again(
+    tmp_path: Path, clock_of_files: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "note"
+    path.write_bytes(b"the first half")
+    age_files(tmp_path)
+    key_of, stats = read.key_of, iter(range(1, 100))
+
+    def written_before_the_fourth(found: os.stat_result) -> read.StatKey:
+        if next(stats) == 4:  # two for the first look, and one before the second one
+            path.write_bytes(b"the first half and the second half")
+            return key_of(path.stat())
+        return key_of(found)
+
+    monkeypatch.setattr(read, "key_of", written_before_the_fourth)
+    assert read.read_file(SystemFiles(), path, 100).data == b"the first half and the second half"

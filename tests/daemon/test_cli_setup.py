@@ -82,7 +82,7 @@ def test_without_questions_everything_is_done_that_needs_no_secret(workspace: Pa
 
 
 def test_a_machine_without_agents_gets_its_key_all_the_same() -> None:
-    assert run("setup", "--yes")["did"][0] == {"command": "lifeboat keys init", "error": None}
+    assert run("setup", "--yes")["did"][0] == {"command": "lifeboat keys init", "error": None, "left_out": {}}
     assert Context.open().keys().key_id is not None
 
 

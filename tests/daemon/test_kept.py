@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon import config
+from lifeboat_daemon.capture import not_captured
+from lifeboat_daemon.cli import program
 from lifeboat_daemon.kept import Kept, find_lost, kept
 from support.adapters import openclaw_workspaces
 from support.daemon.cli_client import run
@@ -144,3 +147,43 @@ def test_all_that_lies_in_the_folder_of_zeroclaw_is_captured_or_named(tmp_path: 
     ada.add()
     told = [one.path for one in kept(ada.context, ada.agent)]
     assert unnamed(ada.install.home, "raw/zeroclaw-home/", told) == []
+
+
+def test_every_file_over_the_limit_of_a_folder_is_named_with_the_reason(
+    isolated_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = openclaw_workspaces.make_state_dir(isolated_home / ".openclaw")
+    media = isolated_home / ".openclaw" / "media" / "inbound"
+    media.mkdir(parents=True)
+    for number in range(230):
+        (media / f"{number:03}.jpg").write_bytes(b"\xff\xd8\xff")
+    agent = str(run("agents", "add", state.workspace)["id"])
+    files = run("agents", "show", agent, "--left-out")["files"]
+    over = [one for one in files if one["why"] == "more than 200 files"]
+    assert [one["path"].rpartition("/")[2] for one in over] == [f"{number:03}.jpg" for number in range(200, 230)]
+    (sentence,) = [one for one in run("status")["agents"][0]["reasons"] if "30 files" in one]
+    assert sentence.endswith("lifeboat agents show Juniper --left-out")
+    capsys.readouterr()
+    assert program.run(["sync"]) == 0
+    said = capsys.readouterr().err
+    assert "219.jpg" in said and "220.jpg" not in said and "10 more files" in said and "--left-out" in said
+
+
+def test_a_file_whose_earlier_version_is_kept_is_left_out_with_the_reason(ada: Protected) -> None:
+    ada.write("chart.bin", os.urandom(200_000))
+    ada.capture()
+    ada.write("chart.bin", os.urandom(300_000))
+    ada.capture(paced=True)
+    assert by_path(ada)["artifacts/chart.bin"].stale.startswith("its version of ")
+    ada.capture()
+    assert by_path(ada)["artifacts/chart.bin"].stale == ""
+
+
+def test_the_command_that_shows_the_rest_of_many_files_is_named(ada: Protected) -> None:
+    config.write(ada.context.home, ada.context.files, "artifacts.max_file", 1 << 20)
+    for number in range(25):
+        ada.write(f"{number:02}.bin", os.urandom((1 << 20) + 1))
+    ada.capture()
+    last = not_captured.of_agent(ada.context, ada.agent).named[-1]
+    assert last == f"and 5 more files: lifeboat agents show {ada.agent.name} --left-out"
+    assert len([one for one in by_path(ada).values() if "artifacts.max_file" in one.why]) == 25

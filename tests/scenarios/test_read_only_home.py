@@ -127,3 +127,34 @@ def test_caches_that_cannot_be_read_are_said_where_they_would_name_what_is_not_k
     with not_root(used.folder):
         (used.home / "state" / f"{used.agent}.db").chmod(0)
         assert any("cannot be read" in each for each in run("verify", "ada")["not_captured"])
+
+
+@pytest.mark.parametrize("name", ["locks", "restore", "state", "vault", "keys", "agents", "logs", "run"])
+def test_a_folder_of_the_home_that_cannot_be_written_stops_no_restore_to_another_place(
+    used: UsedHome, name: str
+) -> None:
+    folder = used.home / name
+    with not_root(used.folder):
+        for path in (folder, *folder.rglob("*")):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        back = used.folder / "back" / "workspace"
+        run("restore", "ada", "--to", back, "--with-credentials", "--no-reindex")
+        assert (back / ".env").read_text() == FILES[".env"] and (back / "chart.txt").read_text() == FILES["chart.txt"]
+        run("verify", "ada")
+        run("timeline", "ada")
+        run("diff", "ada", "0", "1")
+
+
+def test_a_restore_to_another_place_waits_for_the_purge_that_holds_a_lock_which_cannot_be_written(
+    used: UsedHome,
+) -> None:
+    import fcntl
+
+    lock = used.home / "locks" / f"{used.agent}.lock"
+    lock.touch()
+    with lock.open("rb") as held, not_root(used.folder):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for path in (lock.parent, *lock.parent.iterdir()):
+            path.chmod(0o500 if path.is_dir() else 0o400)
+        refused = run("restore", "ada", "--to", used.folder / "back" / "workspace", "--no-reindex", expect=1)
+        assert refused["error"]["code"] == "busy"

@@ -53,7 +53,11 @@ def fill(disk: Path, left: int) -> Path:
 
 
 def rounds(ada: Replicated, disk: Path) -> list[str]:
-    """Pushes on ever other brims, each followed by one with room; what was said of the first ones."""
+    """Pushes on ever other brims, each followed by one with room; what was said of the first ones.
+
+    A state goes first and its large files follow (docs/replication-protocol.md, "What travels apart"), so they may be
+    missing until then.
+    """
     said = []
     for number, left in enumerate(LEFT):
         ada.machine.write("large.md", f"Line {number} of a note in a file of its own.\n" * 8000)

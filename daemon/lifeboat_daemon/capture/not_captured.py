@@ -15,6 +15,9 @@ from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.state_db import StateDb
 
+FILES = "not_captured_files"
+"""The fact of `state.db` that has the reason of every file whose present version is not kept, by archive path."""
+
 
 @dataclass(frozen=True, slots=True)
 class NotCaptured:
@@ -38,6 +41,19 @@ def read(captured: Mapping[str, Any]) -> NotCaptured:
         captured.get(FIX),
         int(captured.get(NOT_READ) or 0),
     )
+
+
+def files_of_agent(context: Context, agent: Agent) -> dict[str, str]:
+    """Return why the present version of a file is not kept, by archive path, as far as that is known."""
+    path = context.home.state_file(agent.id)
+    try:
+        with system_errors():
+            if not is_there(context.files, path):
+                return {}
+            with context.vault(agent.id) as vault, StateDb.open(path, vault.id) as db:
+                return db.get(FILES) or {}
+    except (LifeboatError, sqlite3.Error):
+        return {}
 
 
 def of_agent(context: Context, agent: Agent) -> NotCaptured:

@@ -6,7 +6,7 @@ from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
+from lifeboat_daemon.capture.report import KEPT_OUT, ROOT_MISSING, CaptureReport
 
 JsonObject = dict[str, Any]
 
@@ -15,6 +15,17 @@ def report_document(agent: Agent, report: CaptureReport) -> JsonObject:
     """One agent of `sync --json`."""
     state = "error" if report.outcome == ROOT_MISSING else "held" if report.held else "ok"
     return {"name": agent.name, "state": state, **report.to_json(), "remotes": []}
+
+
+def left_out(document: JsonObject) -> dict[str, str]:
+    """Return what of an agent its newest sequence does not have as it is now, with the reason."""
+    over_limit = {path: document["left_out"].get(path, KEPT_OUT) for path in document["over_limit"]}
+    return {**over_limit, **document["unread"], **document["unstable"], **document["waiting"]}
+
+
+def is_whole(document: JsonObject) -> bool:
+    """Return whether a capture took everything that it should. Otherwise commands that capture exit with 1."""
+    return document["state"] != "error" and not left_out(document)
 
 
 def failure_document(agent: Agent, sequence: int | None, error: LifeboatError) -> JsonObject:

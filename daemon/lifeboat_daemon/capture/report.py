@@ -80,15 +80,23 @@ class CaptureReport:
         named = (self.unread, self.unstable, self.waiting, self.late, self.over_limit)
         return self.unread_files + sum(map(len, named))
 
-    def not_captured(self) -> list[str]:
-        """Which files are not kept in their present version and why, for people; not all where they are many."""
-        named = (
-            *((UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting)),
-            *((KEPT_OUT, self.over_limit), (LATE, self.late)),
-        )
+    def stale_files(self) -> dict[str, str]:
+        """Return every file whose present version is not kept, with the reason."""
+        left_out = {path: why for path, why in self.left_out.items() if path not in self.skipped}
+        unread = {path: f"{words}: {why}" for words, files in self._unreadable() for path, why in files.items()}
+        return left_out | unread
+
+    def _unreadable(self) -> tuple[tuple[str, dict[str, str]], ...]:
+        return (UNREAD, self.unread), (UNSTABLE, self.unstable), (WAITING, self.waiting)
+
+    def not_captured(self, command: str = "") -> list[str]:
+        """Which files are not kept in their present version and why, for people; not all where they are many. `command`
+        shows the rest."""
+        named = *self._unreadable(), (KEPT_OUT, self.over_limit), (LATE, self.late)
+        rest = f": {command}" if command else ""
         found = [f"{path_text(path)} {words}: {why}" for words, files in named for path, why in sorted(files.items())]
-        more = [f"and {len(found) - MOST_REASONS} more files"] if len(found) > MOST_REASONS else []
-        return [*found[:MOST_REASONS], *more, *self._capped()]
+        more = [f"and {len(found) - MOST_REASONS} more files{rest}"] if len(found) > MOST_REASONS else []
+        return [*found[:MOST_REASONS], *more, *(f"{each}{rest}" for each in self._capped())]
 
     def _capped(self) -> list[str]:
         """One sentence for the files of folders of which only so much is kept."""

@@ -14,7 +14,7 @@ from lifeboat_alf.effective import visible_records
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import databases, guard, linkage, lookalikes
+from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, not_captured
 from lifeboat_daemon.capture.commit import SEEN_AT, commit
 from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
 from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
@@ -40,6 +40,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, DiskFull, UnexpectedError, as_known, of_system, system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, is_for_want_of_writing, throw_away
+from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
@@ -234,6 +235,7 @@ def _cache(session: Session, seen: Look, work: Work, row: SequenceRow | None) ->
         MOUNTS: sorted({*seen.scan.mounts, *(session.db.get(MOUNTS) or ())}) or None,
         lookalikes.FACT: lookalikes.to_json(work.tree.lookalikes),
         lookalikes.UNREAD: work.tree.unread or None,
+        not_captured.FILES: session.report.stale_files() or None,
         **({} if work.stored is None else {databases.FACT: work.stored.stats}),
     }
     _write(session, seen, work, {key: value for key, value in facts.items() if session.db.get(key) != value})
@@ -284,7 +286,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
     report = session.report
     known = session.db.get(LAST_CAPTURE) or {}
     said: JsonObject = {
-        **_not_captured(report, known),
+        **_not_captured(report, known, session.agent.name),
         "warnings": report.warnings,
         "outcome": report.outcome,
         "no_room": report.no_room,
@@ -297,14 +299,14 @@ def _note(session: Session, row: SequenceRow | None) -> None:
         session.db.put(LAST_CAPTURE, {**said, "time": session.context.now()})
 
 
-def _not_captured(report: CaptureReport, known: JsonObject) -> JsonObject:
+def _not_captured(report: CaptureReport, known: JsonObject, name: str) -> JsonObject:
     """What `not_captured.read` reads. While the workspace is missing, what the last look at it found stays known: after
     a loss it says what no restore brings back."""
     if report.outcome == ROOT_MISSING:
         return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ) if name in known}
     return {
         PENDING: report.pending,
-        NAMED: report.not_captured(),
+        NAMED: report.not_captured(f"lifeboat agents show {argument(name)} --left-out"),
         OVER_LIMIT: len(report.over_limit),
         FIX: report.limit_fix,
         NOT_READ: len(report.unread),

@@ -13,7 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon import offers
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import report_document
+from lifeboat_daemon.capture.outcome import is_whole, report_document
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.cli.agents_adopt import adopt, print_remote
 from lifeboat_daemon.cli.agents_hook import hook
@@ -21,9 +21,8 @@ from lifeboat_daemon.cli.agents_take_up import refuse_lookalike, take_up
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.naming import AGENT, DURATION, REMOTE, RUNTIME
-from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, confirm, session_command
-from lifeboat_daemon.cli.sync import print_remarks, sentence
+from lifeboat_daemon.cli.sync import print_capture
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, argument, count_text, listed, path_text, size_text, time_text
@@ -134,17 +133,16 @@ def add(
     remote: str | None,
     take_over: str | None,
     accept_unsigned: bool,
-) -> None:
+) -> int:
     """Protect the agent in FOLDER, its own workspace, and capture it at once.
 
     A folder that looks like an agent of a second copy is not protected as a new one unasked: --as goes on with that
-    agent's id and history, --new begins anew.
+    agent's id and history, --new begins anew. Exit 1 when it is protected and something of it could not be captured.
     """
     if known_as is not None or remote is not None:
         if known_as is None or remote is None or new:
             raise click.UsageError("--as and --from go together, and not with --new")
-        take_up(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
-        return
+        return take_up(session, folder, remote, known_as, take_over, accept_unsigned=accept_unsigned)
     if not new:
         refuse_lookalike(session, folder, runtime)
     first = session.context.keys().key_id is None
@@ -161,11 +159,12 @@ def add(
         session.output.line(f"{agent.name} is protected.", style="bold")
         if copied is not None:
             session.output.line(_copy(session, copied, folder))
-        _say_capture(session.output, capture)
+        print_capture(session.output, capture)
         for line in _missing(session, first):
             session.output.line(line)
 
     session.output.document(document, text)
+    return 0 if is_whole(capture) else 1
 
 
 def _original(session: Session, agent: Agent, folder: Path) -> dict[str, Any] | None:
@@ -284,14 +283,14 @@ def _until(timestamp: str) -> str:
 
 @agents.command(epilog=examples("lifeboat agents show Juniper --left-out"))
 @click.argument("agent", type=AGENT)
-@click.option("--left-out", is_flag=True, help="Only what is not kept.")
+@click.option("--left-out", is_flag=True, help="Only what is not kept, or not as it is now.")
 @session_command
 def show(session: Session, agent: str, left_out: bool) -> None:
     """Each file of an agent: kept or not, how, and why."""
     from lifeboat_daemon.kept import kept
 
     found = registry.find(session.context, agent)
-    files = [one for one in kept(session.context, found) if not (left_out and one.kept)]
+    files = [one for one in kept(session.context, found) if not left_out or one.stale or not one.kept]
     document = {**_document(found), "files": [one.to_json() for one in files]}
     rows = [(one.how.replace(" ", NO_BREAK), _size(one), path_text(one.path), _why(one)) for one in files]
 
@@ -306,7 +305,8 @@ def show(session: Session, agent: str, left_out: bool) -> None:
 
 def _why(one: Kept) -> str:
     lost = f"without its {listed(one.lost)}" if one.lost else ""
-    return ", ".join(each for each in (one.why, lost) if each)
+    stale = f"an earlier version: {one.stale}" if one.stale else ""
+    return ", ".join(each for each in (one.why, lost, stale) if each)
 
 
 def _size(one: Kept) -> str:
@@ -337,11 +337,11 @@ def accept(session: Session, agent: str) -> None:
 @click.argument("agent", type=AGENT)
 @click.argument("folder", type=FOLDER)
 @session_command
-def move(session: Session, agent: str, folder: Path) -> None:
-    """The agent lives in FOLDER from now on; its timeline goes on."""
+def move(session: Session, agent: str, folder: Path) -> int:
+    """The agent lives in FOLDER from now on; its timeline goes on. Exit 1 when something could not be captured."""
     moved, report = registry.move(session.context, registry.find(session.context, agent), folder)
     poke(session.context)
-    _say_captured(session, moved, report)
+    return _say_captured(session, moved, report)
 
 
 @agents.command(
@@ -354,24 +354,21 @@ def move(session: Session, agent: str, folder: Path) -> None:
 @click.argument("folder", type=FOLDER)
 @click.option("--name", help="What to call the new agent.")
 @session_command
-def clone(session: Session, agent: str, folder: Path, name: str | None) -> None:
+def clone(session: Session, agent: str, folder: Path, name: str | None) -> int:
     """Protect a copy of an agent's workspace as a new agent with an id of its own.
 
-    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to.
+    FOLDER is the copy; make it first, with cp -a or lifeboat restore --to. Exit 1 when something could not be captured.
     """
     made, report = registry.clone(session.context, registry.find(session.context, agent), folder, name=name)
     poke(session.context)
-    _say_captured(session, made, report)
+    return _say_captured(session, made, report)
 
 
-def _say_captured(session: Session, agent: Agent, report: CaptureReport) -> None:
+def _say_captured(session: Session, agent: Agent, report: CaptureReport) -> int:
+    """Say what a capture took. Return the exit status."""
     capture = report_document(agent, report)
-    session.output.document({**_document(agent), "capture": capture}, lambda: _say_capture(session.output, capture))
-
-
-def _say_capture(output: Output, capture: dict[str, Any]) -> None:
-    output.line(sentence(capture))
-    print_remarks(output, capture)
+    session.output.document({**_document(agent), "capture": capture}, lambda: print_capture(session.output, capture))
+    return 0 if is_whole(capture) else 1
 
 
 @agents.command()

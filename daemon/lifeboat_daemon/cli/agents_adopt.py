@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_daemon.agent import find
+from lifeboat_daemon.capture.outcome import is_whole
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, REMOTE
 from lifeboat_daemon.cli.session import Session, confirm, said_when_stopped, session_command
+from lifeboat_daemon.cli.sync import print_capture
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
 
@@ -49,11 +51,12 @@ def adopt(
     accept_unsigned: bool,
     dry_run: bool,
     yes: bool,
-) -> None:
+) -> int:
     """This machine writes the agent from now on: its workspace goes on top of what the second copies have.
 
     What the workspace does not hold is gone in the newest state, and stays in the history. To have what another
-    machine wrote, restore it first: lifeboat restore AGENT --from REMOTE.
+    machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 when something of the workspace could
+    not be captured.
     """
     from lifeboat_daemon.remotes import adopting, epochs, registry, replacing
 
@@ -72,7 +75,7 @@ def adopt(
         if dry_run:
             document = _adoption_document(session.context, adoption)
             session.output.document(document, lambda: _show(session, adoption))
-            return
+            return 0
         epochs.check_consent(session.context, found.name, adoption.head, take_over)
         if not session.output.as_json:
             _show(session, adoption)
@@ -94,6 +97,7 @@ def adopt(
             done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
     poke(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
+    return 0 if is_whole(done.capture) else 1
 
 
 def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
@@ -136,6 +140,7 @@ def _show(session: Session, adoption: Adoption) -> None:
 def _print(session: Session, done: Adopted) -> None:
     output, adoption = session.output, done.adoption
     output.line(f"{adoption.agent.name} is written from this machine from now on.", style="bold")
+    print_capture(output, done.capture)
     if done.aside is not None:
         output.line("What this machine had kept until now stays for 90 days:")
         output.verbatim(f"  lifeboat restore {adoption.agent.name} --from aside --dry-run")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from lifeboat_daemon import agents
+from lifeboat_daemon.capture.outcome import is_whole
 from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.sync import print_capture
 from lifeboat_daemon.errors import LooksLike
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import argument
@@ -31,8 +33,8 @@ def refuse_lookalike(session: Session, folder: Path, runtime: str | None) -> Non
 
 def take_up(
     session: Session, folder: Path, remote: str, agent: str, take_over: str | None, *, accept_unsigned: bool
-) -> None:
-    """Protect the folder as the agent that it is."""
+) -> int:
+    """Protect the folder as the agent that it is. Return the exit status: 1 where something was not captured."""
     from lifeboat_daemon.remotes import taking_up
 
     with session.output.progress(f"Fetching the history of {agent}") as tell:
@@ -60,6 +62,7 @@ def take_up(
 
     def text() -> None:
         session.output.line(f"{done.agent.name} is protected again, with the history of {done.remote}.", style="bold")
+        print_capture(session.output, done.capture)
         for warning in done.warnings:
             session.output.warn(warning)
         for name, why in done.missed.items():
@@ -67,3 +70,4 @@ def take_up(
         session.output.line("Send it to the second copies: lifeboat sync")
 
     session.output.document(document, text)
+    return 0 if is_whole(done.capture) else 1

@@ -373,11 +373,12 @@ def export(
     encrypt: bool,
     recipients: tuple[str, ...],
     passphrase_stdin: bool,
-) -> None:
+) -> int:
     """Export the agent in FOLDER as RUNTIME left it: a complete read, reconciled with its history if it has one.
 
     The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
     is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
+    Exit 1 when something could not be read, or a limit keeps it out: the file has the rest.
     """
     from lifeboat_daemon import exchange
 
@@ -413,3 +414,4 @@ def export(
             session.output.line(f"With --artifact-threshold {largest} the file holds them too.")
 
     session.output.document(document, text)
+    return 0 if report.is_whole else 1

@@ -111,8 +111,8 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
 
 
 def exit_status(report: dict[str, Any]) -> int:
-    """Return 1 for a restore or an import that left something out."""
-    return 1 if report["left_out"] or report["lacking"] else 0
+    """Return 1 for a restore or an import that left something out, or the capture that follows it."""
+    return 1 if report["left_out"] or report["lacking"] or report["not_captured"] else 0
 
 
 def _print_plan(session: Session, plan: Any) -> None:
@@ -221,14 +221,15 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 @click.argument("agent", required=False, type=AGENT)
 @click.option("--force", is_flag=True, help="Also when files changed since the restore.")
 @session_command
-def undo(session: Session, agent: str | None, force: bool) -> None:
-    """Take the last restore of the last seven days back."""
+def undo(session: Session, agent: str | None, force: bool) -> int:
+    """Take the last restore of the last seven days back. Exit 1 when the capture that follows left something out."""
     from lifeboat_daemon.restore import undo as take_back
 
     found = agents.find(session.context, agent) if agent else None
     with session.output.progress("Taking the last restore back") as tell:
         report = take_back(session.context, found, force=force, tell=tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report))
+    return 1 if report["not_captured"] else 0
 
 
 @click.command(
@@ -244,7 +245,7 @@ def undo(session: Session, agent: str | None, force: bool) -> None:
 @examining_command
 def verify(session: Session, agent: str, at: str | None, whole: bool, remote: str | None) -> int:
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
-    the copy does not hold, or when a limit keeps files of the agent out of it.
+    the copy does not hold, or when files of the agent are not in it: a limit keeps them out, or they could not be read.
 
     Bytes that are damaged are read again from the workspace or from a remote that has them.
     """
@@ -263,6 +264,7 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
     with session.output.progress(f"Verifying {found.name}") as tell:
         report = verification.drill(session.context, found, number, whole=whole, tell=tell).to_json()
     poke(session.context, found)
+    missing = report["over_limit"] + report["unread"]
 
     def text() -> None:
         for healed in report["healed"]:
@@ -274,14 +276,14 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
         verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
-        if report["over_limit"]:
-            verdict += f"; {count_text(report['over_limit'], 'file')} of the agent not in it"
+        if missing:
+            verdict += f"; {count_text(missing, 'file')} of the agent not in it"
         files = count_text(report["files"], "file")
         files += f", {count_text(report['rows'], 'row')}" if report["rows"] else ""
         session.output.line(f"{found.name}: sequence {report['sequence']} ({files}) {verdict}", style="bold")
 
     session.output.document(report, text)
-    return 1 if report["mismatches"] or report["over_limit"] else 0
+    return 1 if report["mismatches"] or missing else 0
 
 
 def _verify_remote(session: Session, found: Agent, remote: str) -> int:

@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon.capture.outcome import left_out
 from lifeboat_daemon.cli import setup_asking as asking
 from lifeboat_daemon.cli import setup_steps as steps
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
 from lifeboat_daemon.cli.word_screen import has_terminal
+from lifeboat_daemon.words import path_text
 
 JsonObject = dict[str, Any]
 
@@ -106,16 +108,17 @@ def _without_questions(session: Session) -> int:
     if service.state == MISSING and service.command not in (None, steps.BY_HAND):
         did.append(_done(steps.words_of(str(service.command))))
     _tell(session, did)
-    return 1 if any(one["error"] for one in did) else 0
+    return 1 if any(one["error"] or one["left_out"] for one in did) else 0
 
 
 def _done(words: list[str]) -> JsonObject:
-    """A command that was run, and how it failed."""
+    """A command that was run, and how it failed. `left_out` names what of an agent it did not capture."""
     import shlex
 
-    did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None}
+    did: JsonObject = {"command": shlex.join(["lifeboat", *words]), "error": None, "left_out": {}}
     try:
-        asking.answer(*words)
+        capture = asking.answer(*words).get("capture")
+        did["left_out"] = {} if capture is None else left_out(capture)
     except LifeboatError as error:
         did["error"] = steps.problem_of(error)
     return did
@@ -123,7 +126,7 @@ def _done(words: list[str]) -> JsonObject:
 
 def _key_made(session: Session) -> JsonObject:
     """The key alone: its words are shown where somebody sees them."""
-    did: JsonObject = {"command": "lifeboat keys init", "error": None}
+    did: JsonObject = {"command": "lifeboat keys init", "error": None, "left_out": {}}
     try:
         session.context.keys().ensure()
     except LifeboatError as error:
@@ -142,6 +145,8 @@ def _print(session: Session, found: list[Step], did: list[JsonObject]) -> None:
     output = session.output
     for one in did:
         output.verbatim(f"$ {one['command']}")
+        for path, reason in one["left_out"].items():
+            output.warn(f"not captured: {path_text(path)}: {reason}")
         if one["error"]:
             output.warn(f"{one['error']['title']}: {one['error']['message']}")
             if one["error"]["fix"]:

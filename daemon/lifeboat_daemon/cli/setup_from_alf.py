@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_daemon.cli.session import Session
+from lifeboat_daemon.cli.sync import print_capture
 from lifeboat_daemon.poke import poke
 from lifeboat_daemon.words import count_text, listed, path_text
 
@@ -61,6 +62,8 @@ def _print(session: Session, folder: Path, taken: list[TakenAgent], problems: li
         output.line(_sentence(one), style="bold")
         for warning in one.warnings:
             output.warn(warning)
+        if one.capture is not None:
+            print_capture(output, one.capture)
         if one.error is not None:
             output.warn(f"{one.error['title']}: {one.error['message']}")
             if one.error["fix"]:

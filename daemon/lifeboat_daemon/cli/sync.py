@@ -10,7 +10,8 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
 from lifeboat_daemon import clock_trust, syncing
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import failure_document
+from lifeboat_daemon.capture.outcome import failure_document, is_whole, left_out
+from lifeboat_daemon.capture.report import MOST_REASONS
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
@@ -42,8 +43,8 @@ _UNREADABLE = frozenset((VaultMissing.code, VaultDamaged.code, VaultUnusable.cod
 def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
     """Capture what changed, of every agent or of those named, and send it to every second copy, by the service where
     one runs; then let go what retention lets go, and the history of agents that were removed a month ago. It ends with
-    1 when an agent was not captured, when a limit keeps files of it out, or when a second copy that is not optional did
-    not get it."""
+    1 when an agent was not captured, when something of it is not in the newest sequence as it is now (it could not be
+    read, changed meanwhile, or a limit keeps it out), or when a second copy that is not optional did not get it."""
     chosen = [agents.find(session.context, name) for name in names] or agents.everyone(session.context)
     if not chosen:
         session.output.note("No agent is protected yet: lifeboat agents discover")
@@ -66,8 +67,7 @@ def _tell_of_erased(session: Session) -> None:
 
 
 def _has_failed(document: dict[str, Any]) -> bool:
-    is_captured = document["state"] != "error" and not document["over_limit"]
-    return not is_captured or any(map(second_copies.has_failed, document["remotes"]))
+    return not is_whole(document) or any(map(second_copies.has_failed, document["remotes"]))
 
 
 def _rests(session: Session, agent: Agent) -> bool:
@@ -122,8 +122,7 @@ def _capture(session: Session, agent: Agent) -> dict[str, Any]:
 
 def _print(output: Output, documents: list[dict[str, Any]]) -> None:
     for document in documents:
-        output.line(sentence(document))
-        print_remarks(output, document)
+        print_capture(output, document)
         if document.get("fix"):
             output.warn(f"what helps: {document['fix']}")
         for remote in document["remotes"]:
@@ -152,13 +151,24 @@ def remote_sentence(remote: dict[str, Any]) -> str:
     return said if remote["code"] in _UNREADABLE else f"{said}; it has nothing yet"
 
 
-def print_remarks(output: Output, document: dict[str, Any]) -> None:
+def print_capture(output: Output, document: dict[str, Any]) -> None:
+    """Say what one capture took and what it left out."""
+    output.line(_sentence(document))
+    _print_remarks(output, document)
+
+
+def _print_remarks(output: Output, document: dict[str, Any]) -> None:
     """What a capture could not keep as it is, and what it holds, on standard error."""
     for warning in document["warnings"]:
         output.warn(warning)
     for name, meaning in _LISTS.items():
-        for path, reason in document[name].items():
+        files = document[name]
+        shown = list(files.items())[: None if name == "looks_like_secret" else MOST_REASONS]
+        for path, reason in shown:
             output.warn(f"{path_text(path)} {meaning}: {reason}")
+        if len(files) > len(shown):
+            rest = f"lifeboat agents show {argument(document['name'])} --left-out"
+            output.warn(f"{len(files) - len(shown)} more files, each of which {meaning}: {rest}")
     for path, count in document["kept_out"].items():
         output.warn(f"{path_text(path)} holds what was purged in {count_text(count, 'place')}, and is kept without it")
     for path, count in document["purged_again"].items():
@@ -171,7 +181,7 @@ def print_remarks(output: Output, document: dict[str, Any]) -> None:
         output.note(f"  let it go:    lifeboat agents accept {name}")
 
 
-def sentence(document: dict[str, Any]) -> str:
+def _sentence(document: dict[str, Any]) -> str:
     """One capture in one line."""
     name, number = document["name"], document["sequence"]
     if document["state"] == "error":
@@ -180,7 +190,9 @@ def sentence(document: dict[str, Any]) -> str:
         if document.get("code") in _UNREADABLE:
             return f"{name}: not captured; what was captured before cannot be read"
         return f"{name}: not captured; nothing was captured before"
+    missing = len(left_out(document))
+    partial = f"; partial: {count_text(missing, 'file')} not in it as now" if missing else ""
     if not document["changed"]:
-        return f"{name}: nothing changed since sequence {number}"
+        return f"{name}: nothing changed since sequence {number}{partial}"
     parts = change_groups(document["records"], document["raw"])
-    return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}"
+    return f"{name}: sequence {number}: {'; '.join(parts) or 'details changed'}{partial}"

@@ -13,7 +13,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import report_document
+from lifeboat_daemon.capture.outcome import is_whole, report_document
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AlreadyProtected, NoAlfClient
@@ -52,7 +52,8 @@ class TakenAgent:
     @property
     def is_whole(self) -> bool:
         """Whether nothing is left to do for it."""
-        return self.outcome in (FOUND, PROTECTED, KNOWN) and not self.warnings and self.error is None
+        is_captured = self.capture is None or is_whole(self.capture)
+        return self.outcome in (FOUND, PROTECTED, KNOWN) and not self.warnings and self.error is None and is_captured
 
     def to_json(self) -> JsonObject:
         return {

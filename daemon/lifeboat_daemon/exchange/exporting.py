@@ -21,7 +21,8 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import ROOT_MISSING
+from lifeboat_daemon.capture.outcome import left_out
+from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore
@@ -44,7 +45,8 @@ _EPOCH = "1970-01-01T00:00:00.000Z"
 class ExportReport:
     """`bytes` is the file's size. `artifacts` lists those `included` in the file and those only `referenced`, each
     {filename, size_bytes}. `base` is given for a delta, `encryption` (see `Encryption.to_json`) for an encrypted file.
-    `warnings` name what could not be read in its present form."""
+    `left_out` names what the file does not have as it is now, with the reason; `warnings` say that in sentences, and
+    what else to know."""
 
     path: str
     agent: str
@@ -54,10 +56,15 @@ class ExportReport:
     artifacts: dict[str, list[JsonObject]]
     base: int | None
     encryption: JsonObject | None
+    left_out: JsonObject
     warnings: list[str]
 
     def to_json(self) -> JsonObject:
         return asdict(self)
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.left_out
 
 
 def export(
@@ -86,7 +93,7 @@ def export(
     if agent is None and since is not None:
         fix = f"lifeboat agents add {argument(str(workspace))}"
         raise ExchangeError(f"{workspace} has no history to make a delta from", fix=fix)
-    with _reading(context, agent, runtime, workspace, threshold) as (vault, warnings):
+    with _reading(context, agent, runtime, workspace, threshold) as (vault, read):
         file = encrypted.new_archive(context, output, encryption, force=force)
         records = _write(context, vault, file, since, inline=embeddings_inline)
         state = vault.state()
@@ -99,7 +106,8 @@ def export(
             artifacts=_artifacts(state),
             base=since,
             encryption=None if encryption is None else encryption.to_json(context.keys().public),
-            warnings=warnings,
+            left_out=left_out(read.to_json()),
+            warnings=_warnings(read),
         )
 
 
@@ -113,7 +121,7 @@ def _known(context: Context, runtime: str, workspace: Path) -> Agent | None:
 @contextmanager
 def _reading(
     context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
-) -> Iterator[tuple[Vault, list[str]]]:
+) -> Iterator[tuple[Vault, CaptureReport]]:
     """A vault that holds the workspace, completely read, as its newest sequence: the agent's own, else a throw-away
     one."""
     usual = agent or _stranger(context, runtime, workspace)
@@ -156,7 +164,7 @@ def _seed_of(context: Context, workspace: Path) -> bytes:
 
 
 @contextmanager
-def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) -> Iterator[tuple[Vault, list[str]]]:
+def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) -> Iterator[tuple[Vault, CaptureReport]]:
     folder = scratch / "vault"
     if is_known:
         with context.vault(agent.id) as own:
@@ -168,8 +176,8 @@ def _copied(context: Context, agent: Agent, scratch: Path, *, is_known: bool) ->
         yield vault, _read_into(context, agent, vault, scratch / "state.db")
 
 
-def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> list[str]:
-    """Read a workspace completely, with new caches, and commit what is new to a vault; warnings of what was not read.
+def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> CaptureReport:
+    """Read a workspace completely, with new caches, and commit what is new to a vault.
 
     Raises ExchangeError.
     """
@@ -177,7 +185,11 @@ def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> li
         report = capture_into(context, agent, vault, db)
     if report.outcome == ROOT_MISSING or vault.head() is None:
         raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
-    problems = {**report.unread, **report.unstable, **report.waiting, **report.left_out}
+    return report
+
+
+def _warnings(report: CaptureReport) -> list[str]:
+    problems = {**report.left_out, **left_out(report.to_json())}
     return [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
@@ -222,7 +234,7 @@ def workspace_as_sequence(context: Context, agent: Agent) -> Iterator[tuple[Vaul
 
     Both numbers are the same when nothing changed. Raises NothingToRestore, ExchangeError.
     """
-    with agent_lock(context, agent.id, "compare"), scratch_folder(context, "compare") as scratch:
+    with agent_lock(context, agent.id, "compare", only_reads=True), scratch_folder(context, "compare") as scratch:
         with context.vault(agent.id) as own:
             head = own.head()
         if head is None:

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lifeboat_alf import times
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import Sequence, State
 from lifeboat_daemon import agent as agent_files
@@ -26,7 +25,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.epochs import Raised
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run
-from lifeboat_daemon.restore.capturing import capture_now
+from lifeboat_daemon.restore.capturing import capture_restored
 from lifeboat_daemon.restore.finish import note_withheld, write_receipt
 from lifeboat_daemon.restore.opening import number_at
 from lifeboat_daemon.restore.plan import Plan
@@ -234,10 +233,7 @@ def arrive(
     note_withheld(context, report)
     with context.vault(agent.id) as vault:
         raised = epochs.raise_everywhere(context, vault, context.keys().own_name)
-    try:
-        report = replace(report, captured=capture_now(context, agent, "restore"))
-    except LifeboatError as error:
-        report = replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
+    report = capture_restored(context, report)
     write_receipt(context, report)
     return Arrived(report, raised)
 

@@ -3,22 +3,53 @@ almost none finds one."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
 
 from lifeboat_alf import times
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.words import path_text
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.restore.report import RestoreReport
 
 KEPT_DAYS = 7
 SAFETY = "safety"
 
 
-def capture_now(context: Context, agent: Agent, kind: str = "capture") -> int | None:
-    """Capture a workspace; the number of the newest sequence after it. Raises what capture raises."""
+class Captured(NamedTuple):
+    """A capture before or after a restore. `sequence` is the newest one after it, None in an empty vault; `left_out`
+    names what it does not have as it is now, with the reason."""
+
+    sequence: int | None
+    left_out: dict[str, str]
+
+
+def capture_now(context: Context, agent: Agent, kind: str = "capture") -> Captured:
+    """Capture a workspace. Raises what capture raises."""
+    from lifeboat_daemon.capture.outcome import left_out
     from lifeboat_daemon.capture.run import capture
 
-    capture(context, agent, kind=kind)
-    return newest(context, agent.id)
+    report = capture(context, agent, kind=kind)
+    return Captured(newest(context, agent.id), left_out(report.to_json()))
+
+
+def capture_restored(context: Context, report: RestoreReport) -> RestoreReport:
+    """Capture what a restore wrote. Say in its report what that capture does not have, but for rows that the restore
+    itself could not write, which it has named."""
+    agent = agents.read(context, report.agent)
+    try:
+        number, missing = capture_now(context, agent, "restore")
+    except LifeboatError as error:
+        number, missing = None, {str(agent.workspace): error.message}
+    is_known = {path for path in missing for name in report.withheld if name.startswith(path)}
+    missing = {path: why for path, why in missing.items() if path not in is_known}
+    said = [f"not captured after the restore: {path_text(path)}: {reason}" for path, reason in missing.items()]
+    return replace(report, captured=number, not_captured=missing, warnings=[*report.warnings, *said])
 
 
 def newest(context: Context, agent_id: str) -> int | None:
@@ -29,8 +60,9 @@ def newest(context: Context, agent_id: str) -> int | None:
 
 
 def capture_for_safety(context: Context, agent: Agent) -> int | None:
-    """Capture a workspace before something is moved in it, and keep that for seven days."""
-    number = capture_now(context, agent)
+    """Capture a workspace before something is moved in it, and keep that for seven days. What it leaves out lies in the
+    undo folder, as everything that is replaced."""
+    number = capture_now(context, agent).sequence
     if number is not None:
         keep_for_safety(context, agent.id, number)
     return number

@@ -12,7 +12,6 @@ from typing import Any
 
 from lifeboat_alf import codec
 from lifeboat_alf.codec import JsonObject
-from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step
@@ -25,7 +24,7 @@ from lifeboat_daemon.home import Home
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
-from lifeboat_daemon.restore.capturing import capture_now
+from lifeboat_daemon.restore.capturing import capture_restored
 from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, look, to_path
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
@@ -141,10 +140,7 @@ def capture_after(context: Context, report: RestoreReport) -> RestoreReport:
     """What was restored becomes the newest sequence."""
     if not (report.in_place or report.adopted):
         return report
-    try:
-        return replace(report, captured=capture_now(context, agents.read(context, report.agent), "restore"))
-    except LifeboatError as error:
-        return replace(report, warnings=[*report.warnings, f"not captured after the restore: {error.message}"])
+    return capture_restored(context, report)
 
 
 def _remember_origin(context: Context, journal: Journal, report: RestoreReport) -> None:

@@ -48,7 +48,8 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
     check_guards(plan)
     if plan.options.dry_run:
         return report.draft(plan, context.now())
-    with system_errors(), agent_lock(context, plan.agent_id, "restore"):
+    goes_elsewhere = not (plan.in_place or plan.options.adopt)
+    with system_errors(), agent_lock(context, plan.agent_id, "restore", only_reads=goes_elsewhere):
         settle_earlier(context, plan.agent_id)
         steps.reached(Step.RESTORE_PLANNED)
         drafted = report.draft(plan, context.now(), adopted=plan.options.adopt and plan.agent is not None)

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.locks import REFUSALS
 from lifeboat_daemon.restore import moves
 
 _LITTLE_ROOM = 64 << 20
@@ -27,22 +28,33 @@ _STAMP = "%Y%m%dT%H%M%S"
 def scratch_folder(context: Context, purpose: str) -> Iterator[Path]:
     """An empty 0700 folder that is removed afterwards. Those that processes which ended left behind go too.
 
-    It lies in the home, or in the temporary folder of the system where the home is read-only or its disk is full.
-    Raises OSError.
+    It lies in the home, or in the temporary folder of the system where nothing can be written there, or its disk is
+    full. Raises OSError.
     """
-    parent = _parent(context)
-    if not _has_room(context):
+    folder = _new_in_home(context, purpose) if _has_room(context) else None
+    if folder is None:
         with tempfile.TemporaryDirectory(prefix="lifeboat-") as elsewhere:
             yield Path(elsewhere)
         return
-    context.files.make_folders(parent, 0o700)
-    remove_left(context)
-    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
-    context.files.make_folders(folder, 0o700)
     try:
         yield folder
     finally:
         moves.remove_own_tree(context.files, folder)
+
+
+def _new_in_home(context: Context, purpose: str) -> Path | None:
+    """Make a new folder in the home; None where the home lets nothing be made. Raises OSError."""
+    parent = _parent(context)
+    folder = parent / f"{context.clock.now():{_STAMP}}-{purpose}-{secrets.token_hex(4)}-{os.getpid()}"
+    try:
+        context.files.make_folders(parent, 0o700)
+        remove_left(context)
+        context.files.make_folders(folder, 0o700)
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        return None
+    return folder
 
 
 def _has_room(context: Context) -> bool:

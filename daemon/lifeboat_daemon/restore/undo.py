@@ -177,6 +177,7 @@ def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> 
         next=[],
         safety=None,
         captured=None,
+        not_captured={},
         recovered=False,
         **_receipt(back).to_json(),
     )
