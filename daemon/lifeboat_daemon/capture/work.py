@@ -39,6 +39,9 @@ from lifeboat_endpoint.vault import SequenceRow
 
 JsonObject = dict[str, Any]
 
+Measures = tuple[list[SequenceRow], int, datetime, guard.Limits]
+"""What the guard measures a loss by."""
+
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
 
@@ -355,7 +358,7 @@ class Work:
         head = self._session.overlay.head
         return iter(()) if head is None else head.entries(prefix)
 
-    def _measures(self) -> tuple[list[SequenceRow], int, datetime, guard.Limits]:
+    def _measures(self) -> Measures:
         """Return what the guard measures a loss by: earlier sequences, the one to count from, the time, the limits."""
         session = self._session
         accepted = (session.vault.get(guard.ACCEPTED) or {}).get("sequence", -1)
