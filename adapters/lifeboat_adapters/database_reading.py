@@ -1,4 +1,5 @@
-"""Reading a database that its runtime may be using: in one transaction, nothing written, nothing copied.
+"""Reading a database that its runtime may be using: in one transaction, nothing written, and nothing copied but what
+lies in the agent's workspace.
 
 Columns are taken as they are found: a schema changes with almost every release.
 """
@@ -7,20 +8,22 @@ from __future__ import annotations
 
 import base64
 import math
-import os
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from lifeboat_adapters.database_copies import is_half_written, open_copy
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import HeldFile, can_hold, identity, open_files
+from lifeboat_alf.seams.beneath import Identity, LinkInPath
 
 Found = TypeVar("Found")
 
-_JOURNAL = bytes.fromhex("d9d505f920a163d7")
-"""How a rollback journal begins that is in force (SQLite, "Database File Format", section 3)."""
+_LOG, _SHARED_MEMORY = "-wal", "-shm"
 
 _IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
@@ -28,38 +31,39 @@ _LARGEST = 2**63 - 1
 
 
 def read_database(
-    path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], *, fix: str | None = None
+    path: Path,
+    read: Callable[[sqlite3.Connection], Iterator[Found]],
+    *,
+    fix: str | None = None,
+    workspace: Path | None = None,
 ) -> Iterator[Found]:
     """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError; `fix` is the command that
-    opens and closes the database properly."""
-    path = followed(path)
+    opens and closes the database properly. Where it lies below `workspace`, no link in its path is followed."""
     try:
-        before = _stamp(path)
-        with closing(_open(path, fix)) as connection:
+        held = HeldFile(path, workspace)
+        opened = open_copy if held.is_in_workspace and can_hold() else _opened
+        with opened(held, fix) as connection:
+            connection.text_factory = _text
             connection.execute("BEGIN")
             yield from read(connection)
-        if before.log is None and _stamp(path) != before:
-            raise RuntimeDatabaseError(f"{path} changed while it was read")
+    except LinkInPath as error:
+        raise RuntimeDatabaseError(f"{path}: a link stands in its path, and is not followed") from error
     except (sqlite3.Error, OSError, UnicodeError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
 
 
-def problem_of_table(path: Path, table: str | None) -> str:
+def problem_of_table(path: Path, table: str | None, workspace: Path | None = None) -> str:
     """Why a database says nothing about the rows of a table (of any, for None), "" when it does. Raises
     RuntimeDatabaseError when it cannot be read now."""
     if not path.is_file():
         return f"{path} is not there"
     if path.stat().st_size == 0:
         return f"{path} is empty (0 bytes)"
-    (names,) = read_database(path, lambda opened: iter([{str(name) for (name,) in opened.execute(_TABLES)}]))
+    tables = lambda opened: iter([{str(name) for (name,) in opened.execute(_TABLES)}])  # noqa: E731
+    (names,) = read_database(path, tables, workspace=workspace)
     if not names:
         return f"{path} is empty: it has no tables"
     return "" if table is None or table in names else f"{path} has no table {table}"
-
-
-def followed(path: Path) -> Path:
-    """A database where it is: SQLite keeps its log beside the file that a link leads to."""
-    return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,38 +72,47 @@ class _Stamp:
     log: int | None
 
 
-def _stamp(path: Path) -> _Stamp:
+def _stamp(held: HeldFile) -> _Stamp:
     """What tells whether a database without a log was written to."""
-    stat = os.stat(path)
-    log = _log_of(path)
-    return _Stamp((stat.st_size, stat.st_mtime_ns, stat.st_ino), log.stat().st_size or None if log.is_file() else None)
+    found, log = held.status(), held.find(_LOG)
+    return _Stamp((found.st_size, found.st_mtime_ns, found.st_ino), log.st_size or None if log else None)
 
 
-def _log_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _open(path: Path, fix: str | None) -> sqlite3.Connection:
+@contextmanager
+def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     """Open without leaving a trace: a closed database as immutable; one in use through the shared memory that its user
-    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone."""
-    in_use = _stamp(path).log is not None
-    if _is_half_written(path):
-        raise RuntimeDatabaseError(f"{path} is being written, or a write of it was broken off", fix=fix)
-    if in_use and not path.with_name(f"{path.name}-shm").is_file():
-        raise RuntimeDatabaseError(f"{path} was not closed properly", fix=fix)
+    made. A log without shared memory would make SQLite create it in the runtime's folder, so it is left alone.
+
+    SQLite looks the path up once more. So nothing is read before the files that it opened are known to be those of the
+    folder that is held.
+    """
+    before = _stamp(held)
+    in_use = before.log is not None
+    if is_half_written(held):
+        raise RuntimeDatabaseError(f"{held.place} is being written, or a write of it was broken off", fix=fix)
+    if in_use and held.find(_SHARED_MEMORY) is None:
+        raise RuntimeDatabaseError(f"{held.place} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
-    connection = sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None, timeout=2)
-    connection.text_factory = _text
-    return connection
+    known = open_files()
+    uri = f"{held.place.as_uri()}?{mode}"
+    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2)) as connection:
+        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+        if known is not None and not _has_opened(held, known, in_use=in_use):
+            raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
+        yield connection
+    if not in_use and _stamp(held) != before:
+        raise RuntimeDatabaseError(f"{held.place} changed while it was read")
 
 
-def _is_half_written(path: Path) -> bool:
-    """Whether a rollback journal says that pages of the file may be of no committed state."""
-    journal = path.with_name(f"{path.name}-journal")
-    if not journal.is_file():
-        return False
-    with journal.open("rb") as opened:
-        return opened.read(len(_JOURNAL)) == _JOURNAL
+def _has_opened(held: HeldFile, known: Counter[Identity], *, in_use: bool) -> bool:
+    """Return whether the process has the database and its log open, and has opened no other file since `known`. Of a
+    file that it had open before, SQLite may use that descriptor again."""
+    now = open_files()
+    if now is None:
+        return True
+    ends = ("", _LOG, _SHARED_MEMORY) if in_use else ("",)
+    wanted = {identity(found) for end in ends if (found := held.find(end)) is not None}
+    return len(wanted) == len(ends) and wanted <= now.keys() and (now - known).keys() <= wanted
 
 
 def _text(data: bytes) -> str | bytes:

@@ -107,16 +107,16 @@ def _exists(path: Path) -> bool:
 def _by_json(workspace: Path) -> tuple[str, str] | None:
     """Recognise a runtime by a JSON file whose name alone says too little."""
     for name, title, matches in _JSON_MARKS:
-        values = _json_in(workspace / name)
+        values = _json_in(workspace, name)
         if matches(values):
             return title, name
     return None
 
 
-def _json_in(path: Path) -> object:
+def _json_in(workspace: Path, name: str) -> object:
     """Return the parsed file, None when it is absent or unreadable: then it is no mark."""
     try:
-        return json.loads(read_small(path))
+        return json.loads(read_small(workspace / name, workspace))
     except (OSError, ValueError, RecursionError):
         return None
 

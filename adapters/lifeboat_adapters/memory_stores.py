@@ -32,7 +32,8 @@ class MemoryTable:
     `name` is the `origin_file` of its records. `columns` are all that is compared and carried, `id` and `content` among
     them; the bytes in `vector` are read for new and changed rows only. `where` with `parameters` chooses the rows of
     one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None
-    where nobody knows which model the vectors are of: then they are not carried.
+    where nobody knows which model the vectors are of: then they are not carried. Below `workspace` no link in the path
+    of the database is followed.
     """
 
     database: Path
@@ -46,6 +47,7 @@ class MemoryTable:
     parameters: tuple[str, ...] = ()
     model: VectorModel | None = None
     key: str = "key"
+    workspace: Path | None = None
 
 
 class StoredRow(NamedTuple):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lifeboat_adapters.errors import NoHook
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
-from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon import programs
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -19,6 +20,7 @@ from lifeboat_daemon.errors import HookFailed, system_errors
 from lifeboat_daemon.home import VARIABLE
 from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.runtime_folder import real_place, without_links
 from lifeboat_daemon.words import argument
 
 _WITHOUT_SCRIPT = "import sys; from lifeboat_daemon.cli import main; sys.exit(main())"
@@ -60,7 +62,7 @@ def install(context: Context, agent: Agent) -> HookPlan:
     """
     with home_lock(context, "agents hook"):
         planned = plan(context, agent)
-        _carry_out(context, planned)
+        _carry_out(context, agent, planned)
         wrong = problem(context, agent)
     if wrong:
         raise HookFailed(f"{agent.name}: {wrong}", fix=f"lifeboat agents hook {argument(agent.name)} --show")
@@ -71,7 +73,7 @@ def remove(context: Context, agent: Agent) -> HookPlan:
     """The runtime tells of this agent no more; what was done, empty where there was nothing. Raises HookFailed."""
     with home_lock(context, "agents hook"):
         planned = plan(context, agent, remove=True)
-        _carry_out(context, planned)
+        _carry_out(context, agent, planned)
     return planned
 
 
@@ -93,25 +95,27 @@ def _fallback_named(context: Context, agent: Agent) -> Iterator[None]:
         raise NoHook(f"{error.message}; {without}", fix=error.fix) from error
 
 
-def _carry_out(context: Context, planned: HookPlan) -> None:
+def _carry_out(context: Context, agent: Agent, planned: HookPlan) -> None:
     """Write, run, remove. What was written goes back when a command of the runtime fails. Raises HookFailed."""
-    before = {path: _read(context, path) for path in planned.write}
+    folder, files = context.installation(agent).state_dir, without_links(context.files)
+    write = {real_place(path, folder): data for path, data in planned.write.items()}
+    before = {path: _read(files, path) for path in write}
     with system_errors():
-        for path, data in planned.write.items():
-            context.files.make_folders(path.parent, 0o700)
-            write_atomic(context.files, path, data)
+        for path, data in write.items():
+            files.make_folders(path.parent, 0o700)
+            write_atomic(files, path, data)
     try:
         _run_steps(context, planned)
     except HookFailed:
-        _put_back(context, before)
+        _put_back(files, before)
         raise
     with system_errors():
-        _remove(context, planned)
+        _remove(files, [real_place(path, folder) for path in planned.remove])
 
 
-def _read(context: Context, path: Path) -> bytes | None:
+def _read(files: FileOperations, path: Path) -> bytes | None:
     try:
-        return read_all(context.files, path)
+        return read_all(files, path)
     except OSError:
         return None
 
@@ -129,24 +133,23 @@ def _run_steps(context: Context, planned: HookPlan) -> None:
             raise HookFailed(f"{Path(step.command[0]).name} {' '.join(step.command[1:])}: {why}")
 
 
-def _put_back(context: Context, before: dict[Path, bytes | None]) -> None:
+def _put_back(files: FileOperations, before: dict[Path, bytes | None]) -> None:
     for path, data in before.items():
         with contextlib.suppress(OSError):
             if data is None:
-                context.files.remove(path)
+                files.remove(path)
             else:
-                write_atomic(context.files, path, data)
+                write_atomic(files, path, data)
     for folder in {path.parent for path, data in before.items() if data is None}:
         for each in (folder, folder.parent):
             with contextlib.suppress(OSError):
-                context.files.remove_folder(each)
+                files.remove_folder(each)
 
 
-def _remove(context: Context, planned: HookPlan) -> None:
-    for path in planned.remove:
-        if not path.is_dir():
-            with contextlib.suppress(FileNotFoundError):
-                context.files.remove(path)
-            continue
-        if not context.files.scan(path):
-            context.files.remove_folder(path)
+def _remove(files: FileOperations, paths: Iterable[Path]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            if not stat.S_ISDIR(files.lstat(path).st_mode):
+                files.remove(path)
+            elif not files.scan(path):
+                files.remove_folder(path)

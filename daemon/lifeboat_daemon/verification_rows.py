@@ -126,14 +126,19 @@ def _plain(value: Any) -> Any:
 
 
 def _rows(
-    path: Path, table: str, columns: tuple[str, ...], where: str = "1", given: tuple[str, ...] = ()
+    path: Path,
+    table: str,
+    columns: tuple[str, ...],
+    where: str = "1",
+    given: tuple[str, ...] = (),
+    workspace: Path | None = None,
 ) -> Iterator[JsonObject]:
     def read(connection: sqlite3.Connection) -> Iterator[JsonObject]:
         named = ", ".join(f'"{column}"' for column in columns)
         for values in connection.execute(f'SELECT {named} FROM "{table}" WHERE {where}', given):
             yield dict(zip(columns, values, strict=True))
 
-    return read_database(path, read)
+    return read_database(path, read, workspace=workspace)
 
 
 # Memories -----------------------------------------------------------------------------------------------------------
@@ -169,7 +174,7 @@ def _was_row(item: effective.Effective, store: MemoryTable) -> bool:
 
 
 def _memory_rows(store: MemoryTable) -> Iterator[JsonObject]:
-    return _rows(store.database, store.table, store.columns, store.where, store.parameters)
+    return _rows(store.database, store.table, store.columns, store.where, store.parameters, store.workspace)
 
 
 # Other tables -------------------------------------------------------------------------------------------------------

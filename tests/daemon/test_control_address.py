@@ -98,23 +98,40 @@ def test_the_runtime_folder_of_another_user_or_one_open_to_others_is_passed_over
         assert address.choose(home, FILES, around | {"XDG_RUNTIME_DIR": useless}).path.startswith(f"{short}/lifeboat-")
 
 
-def test_a_folder_for_temporary_files_that_somebody_else_prepared_is_refused(short: Path, deep: Path) -> None:
-    home = open_home(deep).home
+@pytest.mark.parametrize("made", ["a link", "open to others", "of another user", "a file"])
+def test_the_service_starts_although_another_user_made_its_folder_for_temporary_files_first(
+    short: Path, deep: Path, made: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours = short / f"lifeboat-{os.geteuid()}"
     (short / "elsewhere").mkdir()
-    ours.symlink_to(short / "elsewhere")
-    with pytest.raises(NotAllowed, match="a link"):
-        address.choose(home, FILES, {"TMPDIR": str(short)})
-    ours.unlink()
-    ours.mkdir()
-    ours.chmod(0o777)
-    with pytest.raises(NotAllowed, match="others can write"):
-        address.choose(home, FILES, {"TMPDIR": str(short)})
-    if os.geteuid() == 0:
+    if made == "a link":
+        ours.symlink_to(short / "elsewhere")
+    elif made == "a file":
+        ours.write_text("")
+    else:
+        ours.mkdir()
+        ours.chmod(0o777)
+    if made == "of another user":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give a folder to another user")
         ours.chmod(0o700)
         os.chown(ours, 65534, 65534)
-        with pytest.raises(NotAllowed, match="another user"):
-            address.choose(home, FILES, {"TMPDIR": str(short)})
+    monkeypatch.setattr("lifeboat_daemon.control.address._temporary_folders", lambda environment: [str(short)])
+    before = ours.lstat()
+    with Served(open_home(deep)) as served, served.connect() as client:
+        assert client.hello.home == str(deep)
+        folder = Path(served.server.address).parent
+        assert folder.name.startswith(f"lifeboat-{os.geteuid()}-") and _mode(folder) == 0o700
+    assert not folder.exists()
+    assert list((short / "elsewhere").iterdir()) == []
+    assert (ours.lstat().st_mode, ours.lstat().st_uid) == (before.st_mode, before.st_uid)
+
+
+def test_the_next_folder_for_temporary_files_is_used_before_one_with_a_random_name(short: Path, deep: Path) -> None:
+    (short / "taken").mkdir()
+    (short / "taken" / f"lifeboat-{os.geteuid()}").write_text("")
+    found = address.choose(open_home(deep).home, FILES, {"TMPDIR": str(short / "taken")})
+    assert Path(found.path).parent.name == f"lifeboat-{os.geteuid()}"
 
 
 def test_the_folder_of_the_system_is_the_last_resort(deep: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -145,14 +145,160 @@ def test_a_memory_that_is_rewritten_as_a_whole_is_not_held() -> None:
     assert guard.judge(change, [], -1, NOW, LIMITS) is None
 
 
-def test_few_memories_never_look_like_an_accident() -> None:
-    change = guard.Change(3, 0, 3, Counter({"a": 3}), {"a": 3}, {})
-    assert guard.judge(change, [], -1, NOW, LIMITS) is None
+@pytest.mark.parametrize(
+    ("before", "created", "deleted", "is_held"),
+    [(3, 0, 3, True), (2, 0, 2, True), (3, 0, 2, False), (3, 1, 3, False), (5, 0, 1, False), (1, 0, 1, False)],
+)
+def test_of_few_memories_the_loss_of_all_looks_like_an_accident(
+    before: int, created: int, deleted: int, is_held: bool
+) -> None:
+    change = guard.Change(before, created, deleted, Counter({"a": deleted}), {"a": before}, {})
+    assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
+
+
+@pytest.mark.parametrize(
+    ("before", "created", "deleted", "is_held"),
+    [
+        (3, 0, 3, True),
+        (5, 0, 1, False),
+        (5, 0, 4, True),
+        (5, 0, 3, False),
+        (100, 0, 80, True),
+        (100, 0, 79, False),
+        (100, 90, 100, False),
+        (100, 5, 100, True),
+        (1, 0, 1, False),
+    ],
+)
+def test_most_of_the_files_look_like_an_accident_unless_others_came(
+    before: int, created: int, deleted: int, is_held: bool
+) -> None:
+    change = guard.FileChange(before, created, deleted)
+    assert (guard.judge_files(change, [], -1, NOW, LIMITS) is not None) is is_held
+
+
+# Small agents and files that are no memories ------------------------------------------------------------------------
+
+
+def small(tmp_path: Path, **files: str) -> Protected:
+    made = Protected(tmp_path)
+    shutil.rmtree(made.workspace)
+    for name, text in files.items():
+        made.write(name.replace("__", "/").replace("_md", ".md"), text)
+    made.add()
+    return made
+
+
+def memory(count: int) -> str:
+    return "# Memory\n\n" + "".join(note(number) for number in range(count))
+
+
+def test_an_agent_with_three_memories_that_loses_them_all_is_held(tmp_path: Path) -> None:
+    days = {f"memory__2026-02-0{day}_md": f"The {day}. day.\n" for day in (1, 2, 3)}
+    ada = small(tmp_path, SOUL_md="# Soul\n\nBe kind.\n", AGENTS_md="# Rules\n", **days)
+    shutil.rmtree(ada.workspace / "memory")
+    report = ada.capture()
+    assert report.changed and report.held is not None
+    assert report.held["what"] == "memories" and "3 of 3 memories were removed" in report.held["reason"]
+
+
+def test_one_of_five_memories_may_go(tmp_path: Path) -> None:
+    days = {f"memory__2026-02-0{day}_md": f"The {day}. day.\n" for day in range(1, 6)}
+    ada = small(tmp_path, **days)
+    (ada.workspace / "memory" / "2026-02-03.md").unlink()
+    report = ada.capture()
+    assert report.changed and report.held is None
+
+
+def of_artifacts(tmp_path: Path, count: int) -> Protected:
+    core = {"SOUL_md": "# Soul\n\nBe kind.\n", "IDENTITY_md": "- Name: Ada\n"}
+    return small(tmp_path, **core, **{f"plans__{number}.csv": f"{number}\n" for number in range(count)})
+
+
+def test_an_agent_with_only_artifacts_that_loses_them_is_held_until_it_is_accepted(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    shutil.rmtree(ada.workspace / "plans")
+    report = ada.capture()
+    assert report.changed and report.held is not None and report.held["what"] == "files"
+    assert "12 of 14 files were removed" in report.held["reason"]
+    with ada.context.vault(ada.agent.id) as vault:
+        assert [pin.reason for pin in vault.sequence(report.held["previous"]).pins] == ["held"]
+    assert ada.capture().held == report.held
+    assert agents.accept(ada.context, ada.agent) is True
+    ada.write("plans/new.csv", "1\n")
+    assert ada.capture().held is None
+
+
+def test_one_artifact_of_five_may_go(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 4)
+    (ada.workspace / "plans" / "2.csv").unlink()
+    report = ada.capture()
+    assert report.changed and report.held is None
+
+
+def test_files_that_are_moved_into_another_folder_are_not_held(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    (ada.workspace / "plans").rename(ada.workspace / "older")
+    report = ada.capture()
+    assert report.changed and report.held is None
+
+
+def test_files_that_come_and_go_are_not_held(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 5)
+    for turn in range(4):
+        for number in range(20):
+            ada.write(f"work/{turn}-{number}.csv", f"{turn} {number}\n")
+        assert ada.capture().held is None
+        shutil.rmtree(ada.workspace / "work")
+        (ada.workspace / "plans" / f"{turn}.csv").touch()
+        assert ada.capture().held is None
+
+
+def test_small_steps_through_the_files_add_up(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    held = []
+    for end in (4, 8, 12):
+        for number in range(end - 4, end):
+            (ada.workspace / "plans" / f"{number}.csv").unlink()
+        held.append(ada.capture().held is not None)
+    assert held == [False, False, True]
+
+
+@pytest.mark.parametrize("ignored", ["*\n", "*\n!.lifeboatignore\n", "plans/\n"])
+def test_an_ignore_file_that_hides_everything_is_held(tmp_path: Path, ignored: str) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    ada.write(".lifeboatignore", ignored)
+    report = ada.capture()
+    assert report.changed and report.held is not None and report.held["what"] == "files"
+
+
+@pytest.mark.parametrize("ignored", ["*\n", "*\n!.lifeboatignore\n"])
+def test_an_ignore_file_that_hides_a_small_agent_is_held(tmp_path: Path, ignored: str) -> None:
+    ada = small(tmp_path, SOUL_md="# Soul\n\nBe kind.\n", IDENTITY_md="- Name: Ada\n", notes_csv="1\n")
+    ada.write_config("{}")
+    ada.capture()
+    ada.write(".lifeboatignore", ignored)
+    assert ada.capture().held is not None
+
+
+def test_held_files_are_held_no_more_once_they_are_back(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    (ada.workspace / "plans").rename(tmp_path / "away")
+    assert ada.capture().held is not None
+    ada.write("SOUL.md", "# Soul\n\nBe brave.\n")
+    assert ada.capture().held is not None
+    (tmp_path / "away").rename(ada.workspace / "plans")
+    assert ada.capture().held is None
+    with ada.context.vault(ada.agent.id) as vault:
+        assert vault.get("held") is None and vault.sequence(0).pins == []
+
+
+# Limits ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("deleted", "is_held"), [(3, False), (4, True)])
 def test_a_loss_counts_from_the_limits_own_number_of_memories_on(deleted: int, is_held: bool) -> None:
-    change = guard.Change(deleted, 0, deleted, Counter({"a": deleted}), {"a": 100}, {"a": 96})
+    change = guard.Change(4, 0, deleted, Counter({"a": deleted}), {"a": 100}, {"a": 96})
     assert (guard.judge(change, [], -1, NOW, LIMITS) is not None) is is_held
 
 

@@ -67,7 +67,7 @@ SHARED_STORE_SINCE = (2026, 8)
 class Sources:
     """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
     an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing. `outside` are files of the state
-    folder that are kept elsewhere."""
+    folder that are kept elsewhere. In `workspace` no link to a database is followed."""
 
     state: Path
     agent: Path
@@ -77,6 +77,7 @@ class Sources:
     owner: config.ConfiguredAgent
     values: JsonObject
     outside: dict[Path, str]
+    workspace: Path
 
     def files(self) -> list[Path]:
         every = (self.state, self.agent, self.legacy_jobs, self.main, self.profile_file)
@@ -108,7 +109,7 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
         helpers = subagents.from_config(sources.values, sources.owner.id)
         yield from (Row(paths.HELPERS, id, {"id": id, "helper": helper}) for id, helper in helpers)
     if sources.state.is_file():
-        yield from _read(sources.state, lambda connection: _of_state(connection, sources, share, own))
+        yield from _read(sources, sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
         yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
     if transcripts and installation.state_dir is not None:
@@ -122,9 +123,9 @@ def credentials(installation: Installation) -> Iterator[Row]:
     if sources is None:
         return
     if sources.agent.is_file():
-        yield from _read(sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
+        yield from _read(sources, sources.agent, lambda own: _profiles(profiles.AGENT, stores.of_agent(own), None))
     if sources.state.is_file():
-        yield from _read(sources.state, lambda state: _all_shared(state, sources))
+        yield from _read(sources, sources.state, lambda state: _all_shared(state, sources))
 
 
 def _all_shared(connection: sqlite3.Connection, sources: Sources) -> Iterator[Row]:
@@ -135,7 +136,7 @@ def _all_shared(connection: sqlite3.Connection, sources: Sources) -> Iterator[Ro
 def _shared_store(connection: sqlite3.Connection, sources: Sources) -> stores.Store | None:
     found = stores.shared(connection)
     if found is None and sources.main is not None and sources.main.is_file():
-        (found,) = _read(sources.main, lambda main: iter([stores.of_agent(main)]))
+        (found,) = _read(sources, sources.main, lambda main: iter([stores.of_agent(main)]))
     return found
 
 
@@ -148,7 +149,7 @@ def _of_agent(sources: Sources, *, transcripts: bool) -> Iterator[Row]:
         yield from _profiles(profiles.AGENT, stores.of_agent(connection), None)
 
     if sources.agent.is_file():
-        yield from _read(sources.agent, read)
+        yield from _read(sources, sources.agent, read)
     elif sources.profile_file is not None and sources.profile_file.is_file():
         yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file), None)
 
@@ -163,8 +164,8 @@ def _of_state(
     yield from stores.secrets(connection, share, stores.referred_by([*own, *common]))
 
 
-def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
-    return database_reading.read_database(path, read, fix="openclaw doctor")
+def _read(sources: Sources, path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
+    return database_reading.read_database(path, read, fix="openclaw doctor", workspace=sources.workspace)
 
 
 def learned(installation: Installation) -> Iterator[Secret]:
@@ -205,6 +206,7 @@ def sources_of(installation: Installation) -> Sources | None:
         owner=owner,
         values=values,
         outside=outside.files(installation, whole),
+        workspace=installation.workspace,
     )
 
 

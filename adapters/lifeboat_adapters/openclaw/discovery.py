@@ -173,7 +173,7 @@ def _name_of(agent: config.ConfiguredAgent, workspace: Path) -> str:
 
 def _name_in(workspace: Path) -> str | None:
     try:
-        text = read_small(workspace / paths.IDENTITY).decode("utf-8", "replace")
+        text = read_small(workspace / paths.IDENTITY, workspace).decode("utf-8", "replace")
     except OSError:
         return None
     return reading.pairs(text).get("name")

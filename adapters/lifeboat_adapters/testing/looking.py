@@ -113,7 +113,7 @@ def _table_rows(table: MemoryTable) -> Iterator[StoredRow]:
         for values in connection.execute(statement, table.parameters):
             yield StoredRow(dict(zip(table.columns, map(as_json, values), strict=True)))
 
-    return read_database(table.database, read)
+    return read_database(table.database, read, workspace=table.workspace)
 
 
 def record_of(section: Section, record_id: str = AGENT_ID) -> JsonObject:

@@ -157,7 +157,7 @@ def _has_persona(workspace: Path) -> bool:
 
 def _name_in(workspace: Path) -> str | None:
     try:
-        text = read_small(workspace / paths.IDENTITY).decode("utf-8", "replace")
+        text = read_small(workspace / paths.IDENTITY, workspace).decode("utf-8", "replace")
     except OSError:
         return None
     return reading.pairs(text).get("name")

@@ -7,7 +7,7 @@ small steps is one too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -21,10 +21,15 @@ ACCEPTED = "accepted"
 PIN = "held"
 DAY = timedelta(days=1)
 MOST_OF_A_FILE = 0.8
+MOST_OF_THE_FILES = 0.8
+"""An agent makes and removes files that are no memories all the time: a smaller share than this says nothing."""
+MEMORIES, FILES = "memories", "files"
+"""What a decision says was removed. One of an earlier release says nothing, and means memories."""
 
 
 class Limits(NamedTuple):
-    """From which share of the memory on, and from how many memories on, a loss counts."""
+    """From which share of the memory on, and from how many memories on, a loss counts. Where there are fewer than
+    `minimum`, the loss of all of them counts."""
 
     share: float
     minimum: int
@@ -41,38 +46,70 @@ class Change(NamedTuple):
     left: Mapping[str, int]
 
 
+class FileChange(NamedTuple):
+    """What this capture does to the files of the workspace: how many there were before it, came and went."""
+
+    before: int
+    created: int
+    deleted: int
+
+
 def judge(change: Change, rows: Iterable[SequenceRow], since: int, now: datetime, limits: Limits) -> str | None:
     """The reason to hold, in people's words; None when all is well. `since` is the last accepted or verified one."""
     if not change.deleted:
         return None
-    later = [row for row in rows if row.number > since and row.kind == "capture" and row.base is not None]
-    young = [row for row in later if now - times.parse(row.time) <= DAY]
-    for window, words in ((young, "within a day"), (later, "since it was last verified or accepted")):
+    for window, words in _windows(rows, since, now):
         reason = _share(change, window, limits, words)
         if reason is not None:
             return reason
     return _template(change, limits)
 
 
+def judge_files(
+    change: FileChange, rows: Iterable[SequenceRow], since: int, now: datetime, limits: Limits
+) -> str | None:
+    """As `judge`, for the files of a workspace. Files that came make up for files that went: a folder was renamed."""
+    if not change.deleted:
+        return None
+    share = max(limits.share, MOST_OF_THE_FILES)
+    for window, words in _windows(rows, since, now):
+        created = change.created + sum(_count(row, "raw", "put") for row in window)
+        deleted = change.deleted + sum(_count(row, "raw", "removed") for row in window)
+        gone = deleted - created
+        at_start = change.before - change.deleted + change.created + gone
+        is_few = gone == at_start > 1
+        if (gone >= limits.minimum and gone >= share * at_start) or is_few:
+            return f"{gone} of {at_start} files were removed {words}"
+    return None
+
+
+def _windows(rows: Iterable[SequenceRow], since: int, now: datetime) -> Iterator[tuple[list[SequenceRow], str]]:
+    later = [row for row in rows if row.number > since and row.kind == "capture" and row.base is not None]
+    yield [row for row in later if now - times.parse(row.time) <= DAY], "within a day"
+    yield later, "since it was last verified or accepted"
+
+
 def is_over(before: set[str], now: set[str], lost: int, limits: Limits) -> bool:
-    """Whether what was held is back: of the memories before the loss (ids) fewer are missing than would count, and
-    fewer than the loss took. `now` has every id of each memory's chain."""
+    """Whether what was held is back: of the memories or files before the loss (ids, paths) fewer are missing than would
+    count, and fewer than the loss took. `now` has every id of each memory's chain."""
     missing = len(before - now)
     return not missing or missing < min(lost, limits.minimum)
 
 
 def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str) -> str | None:
-    deleted = change.deleted + sum(_count(row, "deleted") for row in window)
-    created = sum(_count(row, "created") for row in window)
+    deleted = change.deleted + sum(_count(row, "records", "deleted") for row in window)
+    created = sum(_count(row, "records", "created") for row in window)
     at_start = max(change.before + deleted - change.deleted - created, 1)
     net = deleted - created - change.created
-    if deleted < limits.minimum or deleted / at_start < limits.share or net <= 0:
+    is_all = deleted == at_start > 1 and not created and not change.created
+    is_much = deleted >= limits.minimum and deleted / at_start >= limits.share and net > 0
+    if not (is_all or is_much):
         return None
     return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
 
 
-def _count(row: SequenceRow, name: str) -> int:
-    return int(row.counts.get("records", {}).get(name, 0))
+def _count(row: SequenceRow, kind: str, name: str) -> int:
+    return int(row.counts.get(kind, {}).get(name, 0))
 
 
 def _template(change: Change, limits: Limits) -> str | None:

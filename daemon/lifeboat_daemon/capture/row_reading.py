@@ -108,7 +108,12 @@ def compare(store: MemoryStore, shadow: Path, look: Look, keep: Keep | None = No
     if isinstance(store, MemoryRows):
         return _compare_fetched(store, shadow, found, look, everything=everything)
     query = _Query.of(store)
-    for _ in read_database(store.database, lambda opened: _read(opened, query, shadow, found, look, everything)):
+    rows = read_database(
+        store.database,
+        lambda opened: _read(opened, query, shadow, found, look, everything),
+        workspace=store.workspace,
+    )
+    for _ in rows:
         pass
     return found
 

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lifeboat_alf import lifecycle, metas
+from lifeboat_alf import layout, lifecycle, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
@@ -257,19 +257,26 @@ def _note_kept_out(session: Session, work: Work) -> None:
 
 
 def _end_hold(session: Session, row: SequenceRow) -> None:
-    """What was held is over once a restore, or whoever removed it, has brought the memories back."""
-    held = session.report.held
-    if held is None or (session.kind == CAPTURE and not session.report.records["created"]):
+    """End a hold once a restore, or a user, has brought back the memories or files that were removed."""
+    held, report = session.report.held, session.report
+    if held is None:
+        return
+    of_files = held.get("what") == guard.FILES
+    if session.kind == CAPTURE and not (report.raw["put"] if of_files else report.records["created"]):
         return
     vault, previous = session.vault, int(held["previous"])
     if session.kind == CAPTURE and row.number == previous + 1:
         return  # this capture is the loss itself: what it brings beside it brings nothing back
     limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
-    before = {each.record["id"] for each in visible_records(vault.state(previous))}
+    names = _file_paths if of_files else _memory_ids
+    if of_files:
+        before = _file_paths(session, previous)
+    else:
+        before = {each.record["id"] for each in visible_records(vault.state(previous))}
     # Losses of earlier captures may have added up to it: the last one alone can be below the minimum.
     is_kept = any(each.number == previous + 1 for each in vault.sequences())
-    lost = len(before - _memory_ids(session, previous + 1)) if is_kept else limits.minimum
-    if guard.is_over(before, _memory_ids(session, row.number), lost, limits):
+    lost = len(before - names(session, previous + 1)) if is_kept else limits.minimum
+    if guard.is_over(before, names(session, row.number), lost, limits):
         vault.unpin(previous, guard.PIN)
         vault.set(guard.DECISION, None, kind="restored")
         session.report.held = None
@@ -279,6 +286,12 @@ def _memory_ids(session: Session, number: int) -> set[str]:
     """The ids of every memory of a sequence. What comes back with another time of its file is a new version of the
     memory, with an id of its own."""
     return {one for each in visible_records(session.vault.state(number)) for one in each.chain_ids}
+
+
+def _file_paths(session: Session, number: int) -> set[str]:
+    state = session.vault.state(number)
+    entries = (entry for prefix in (layout.RAW, layout.ARTIFACTS) for entry in state.entries(prefix))
+    return {entry.path for entry in entries if metas.is_file(entry.meta)}
 
 
 def _note(session: Session, row: SequenceRow | None) -> None:

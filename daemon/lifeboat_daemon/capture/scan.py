@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
 import os
 import re
@@ -13,7 +14,7 @@ from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
-from lifeboat_alf.seams.files import FileOperations, FolderEntry
+from lifeboat_alf.seams.files import FileOperations, FolderEntry, StrPath
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import FILE_NAME, LARGEST, Ignore
@@ -25,6 +26,10 @@ DEEPEST = 200
 """Folders in folders. No file system's paths reach much further, and a walk must not exhaust the stack."""
 OURS = ".lifeboat-"
 """How the names of staging and undo folders begin where a restore has to keep them inside a workspace."""
+
+
+NOT_REGULAR, FOREIGN_LINK = "not a regular file", "a hard link to a file of another user"
+"""Why something that has a name in a root is no file of the agent."""
 
 
 class Found(NamedTuple):
@@ -48,6 +53,18 @@ class HeldRoots(FilesBeneath):
     def __init__(self, files: FileOperations, roots: Iterable[Root]) -> None:
         self.folder_of = {root.prefix: os.path.realpath(root.folder) for root in roots}
         super().__init__(files, self.folder_of.values(), remembers=True)
+
+    def open_regular(self, path: StrPath) -> int:
+        """As the operation of `files`; a hard link to a file of another user is not opened. Raises OSError."""
+        descriptor = super().open_regular(path)
+        try:
+            root = next((folder for folder in self._folders if os.fspath(path).startswith(folder)), None)
+            if root is not None and is_foreign_link(os.fstat(descriptor), self.status_of(root)):
+                raise PermissionError(errno.EPERM, FOREIGN_LINK, os.fspath(path))
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
 
     def identity_of(self, root: Root) -> str:
         """Device and inode of a root: one that was replaced as a whole has another one. Raises OSError."""
@@ -107,12 +124,13 @@ class Walk:
     known: Mapping[str, Known]
     scan: Scan
     is_workspace: bool
-    device: int = 0
+    status: os.stat_result = field(init=False)
+    """Of the root's folder."""
 
     def run(self) -> None:
         folder = self.files.folder_of[self.root.prefix]
         try:
-            self.device = self.files.status_of(folder).st_dev
+            self.status = self.files.status_of(folder)
         except (FileNotFoundError, NotADirectoryError):
             self.scan.missing_roots[self.root.prefix] = "the folder is not there"
             return
@@ -167,22 +185,25 @@ class Walk:
             return True
         known = self.known.get(native)
         if known is None or known.key != key:
-            return self._consider(entry.path, relative, native, key, has_log=log is not None)
+            return self._consider(entry, relative, key, has_log=log is not None)
         kind = _kind(key.mode) or FILE
         name_hex = names.archive_name(relative)[1] if "%" in known.path else None
         self.scan.found[native] = Found(native, known.path, entry.path, kind, known.key, name_hex, log is not None)
         return True
 
-    def _consider(self, real: str, relative: str, native: str, key: StatKey, *, has_log: bool) -> bool:
-        kind = _kind(key.mode)
+    def _consider(self, entry: FolderEntry, relative: str, key: StatKey, *, has_log: bool) -> bool:
+        kind, native = _kind(key.mode), self.root.prefix + relative
         placed = self._placed(relative, is_folder=False, is_file=kind == FILE)
         if placed is None:
             return False
         path, name_hex = placed
         if kind is None:
-            self.scan.skipped[path] = "not a regular file"
+            self.scan.skipped[path] = NOT_REGULAR
             return False
-        self.scan.found[native] = Found(native, path, real, kind, key, name_hex, has_log)
+        if is_foreign_link(entry.stat(follow_symlinks=False), self.status):
+            self.scan.skipped[path] = FOREIGN_LINK
+            return False
+        self.scan.found[native] = Found(native, path, entry.path, kind, key, name_hex, has_log)
         return True
 
     def _subfolder(self, entry: FolderEntry, relative: str) -> bool:
@@ -193,7 +214,7 @@ class Walk:
         if placed is None:
             return False
         status = entry.stat(follow_symlinks=False)
-        if status.st_dev != self.device:
+        if status.st_dev != self.status.st_dev:
             self.scan.mounts.add(f"{self.root.prefix}{relative}/")
         is_kept = self._folder(entry.path, relative + "/")
         path, name_hex = placed
@@ -235,6 +256,14 @@ class Walk:
 
     def _is_wanted(self, name: str) -> bool:
         return self.root.only is None or any(fnmatch.fnmatchcase(name, glob) for glob in self.root.only)
+
+
+def is_foreign_link(found: os.stat_result, root: os.stat_result) -> bool:
+    """Return whether a file has more than one name and another owner than the root that it is in.
+
+    An agent with a user id of its own could otherwise link a file that only this user may read, and have it captured.
+    """
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1 and found.st_uid != root.st_uid
 
 
 def _key(entry: FolderEntry, log: FolderEntry | None) -> StatKey:

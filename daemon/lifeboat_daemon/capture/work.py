@@ -6,7 +6,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,9 @@ from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
+from lifeboat_alf.state import Entry
 from lifeboat_daemon import clock_trust, room, withheld
-from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references, stores
+from lifeboat_daemon.capture import commit, guard, ignore, linkage, lookalikes, references, stores
 from lifeboat_daemon.capture.databases import Databases, Stored
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
@@ -28,14 +29,19 @@ from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.row_cuts import FILE as ROWS
 from lifeboat_daemon.capture.rows import Rows
+from lifeboat_daemon.capture.scan import FOREIGN_LINK, NOT_REGULAR
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
 from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
 from lifeboat_daemon.words import argument
+from lifeboat_endpoint.vault import SequenceRow
 
 JsonObject = dict[str, Any]
+
+Measures = tuple[list[SequenceRow], int, datetime, guard.Limits]
+"""What the guard measures a loss by."""
 
 FORGOTTEN = "forgotten"
 """The vault's decision that lists memories the user dropped although a file holds them."""
@@ -108,7 +114,7 @@ class Work:
         report.unstable.update({archive_name(native)[0]: why for native, why in found.held_back.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
-        report.left_out.update({path: why for path, why in found.skipped.items() if why == "not a regular file"})
+        report.left_out.update({path: why for path, why in found.skipped.items() if why in (NOT_REGULAR, FOREIGN_LINK)})
         everything = not self._seen.trusted or self.cutter.is_outdated
         # What the stores of the runtime hold is known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()
@@ -314,9 +320,11 @@ class Work:
             return
         if self._seen.is_empty and taken_as_it_stands(session):
             return
-        reason = self._judge() if self.outcome.counts["deleted"] else None
+        what, reason = guard.MEMORIES, self._judge() if self.outcome.counts["deleted"] else None
+        if reason is None and session.report.raw["removed"]:
+            what, reason = guard.FILES, self._judge_files()
         if reason is not None:
-            decision = {"reason": reason, "previous": session.head.number, "time": session.now}
+            decision = {"reason": reason, "what": what, "previous": session.head.number, "time": session.now}
             session.vault.pin(session.head.number, guard.PIN)
             session.vault.set(guard.DECISION, decision, kind="held")
             session.report.held = decision
@@ -329,11 +337,37 @@ class Work:
         if (sizes := self.rows.sizes()) is not None:
             held[sizes[0]], left[sizes[0]] = sizes[1:]
         change = guard.Change(before, counts["created"], counts["deleted"], self.outcome.lost, held, left)
+        return guard.judge(change, *self._measures())
+
+    def _judge_files(self) -> str | None:
+        before, after = self._files_before(), self._session.overlay.puts.items()
+        gone = sum(put is None for path, put in after if path in before)
+        came = sum(put is not None and path not in before and self._is_file(path, put.meta) for path, put in after)
+        return guard.judge_files(guard.FileChange(len(before), came, gone), *self._measures())
+
+    def _files_before(self) -> set[str]:
+        entries = (entry for prefix in (layout.RAW, layout.ARTIFACTS) for entry in self._old_below(prefix))
+        return {entry.path for entry in entries if self._is_file(entry.path, entry.meta)}
+
+    def _is_file(self, path: str, meta: JsonObject) -> bool:
+        """Return whether an entry is a file of the workspace. The runtime's own files are not among them, which an
+        ignore file does not cover, nor is the ignore file itself, which must not make up for a file that it hides."""
+        is_own = path.startswith(layout.home_prefix(self._seen.adapter.runtime))
+        is_counted = not is_own and path.rpartition("/")[2] != ignore.FILE_NAME
+        return path.startswith((layout.RAW, layout.ARTIFACTS)) and is_counted and metas.is_file(meta)
+
+    def _old_below(self, prefix: str) -> Iterator[Entry]:
+        head = self._session.overlay.head
+        return iter(()) if head is None else head.entries(prefix)
+
+    def _measures(self) -> Measures:
+        """Return what the guard measures a loss by: earlier sequences, the one to count from, the time, the limits."""
+        session = self._session
         accepted = (session.vault.get(guard.ACCEPTED) or {}).get("sequence", -1)
         verified = session.vault.last_verified()
         limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
         since = max(accepted, -1 if verified is None else verified)
-        return guard.judge(change, session.vault.sequences(), since, times.parse(session.now), limits)
+        return list(session.vault.sequences()), since, times.parse(session.now), limits
 
     def _old_entries(self) -> list[tuple[str, Any]]:
         return [(path, self._session.overlay.old(path)) for path in self.outcome.lost]

@@ -70,24 +70,49 @@ def choose(home: Home, files: FileOperations, environment: Mapping[str, str]) ->
     path = home.run_folder / SOCKET
     if _fits(path):
         return UnixAddress(str(path))
+    name = f"{home.read_id(files)}.sock"
     for folder in _short_folders(environment):
-        path = folder / f"{home.read_id(files)}.sock"
-        if _fits(path):
-            make_private(folder, files)
-            return UnixAddress(str(path))
+        if _fits(folder / name) and _can_be_private(folder, files):
+            return UnixAddress(str(folder / name))
+    for base in _temporary_folders(environment):
+        if _fits(Path(base, f"{_unguessable_prefix()}12345678", name)):
+            with contextlib.suppress(OSError):
+                return UnixAddress(str(Path(tempfile.mkdtemp(prefix=_unguessable_prefix(), dir=base), name)))
     raise ServiceError(
-        f"{home.run_folder} is too long a path for a socket, and so is every folder for temporary files",
+        f"{home.run_folder} is too long a path for a socket, and no folder for temporary files can be used instead",
         fix="set XDG_RUNTIME_DIR to a private folder with a short path",
     )
 
 
 def _short_folders(environment: Mapping[str, str]) -> list[Path]:
-    """Folders of this user, in order of preference. One of another user's is never used, and never passed over: that
-    somebody made it first is to be seen."""
+    """Return the folders of this user, in order of preference. Another user may have made one of them first."""
     runtime = environment.get("XDG_RUNTIME_DIR", "")
-    temporary = (environment.get("TMPDIR", ""), tempfile.gettempdir(), "/tmp")
-    folders = [Path(base, f"lifeboat-{os.geteuid()}") for base in temporary if _is_folder(base)]
+    folders = [Path(base, f"lifeboat-{os.geteuid()}") for base in _temporary_folders(environment)]
     return [Path(runtime, "lifeboat"), *folders] if _is_own(runtime) else folders
+
+
+def _temporary_folders(environment: Mapping[str, str]) -> list[str]:
+    return [base for base in (environment.get("TMPDIR", ""), tempfile.gettempdir(), "/tmp") if _is_folder(base)]
+
+
+def _unguessable_prefix() -> str:
+    """Return how a folder is called that takes the place of one which another user made first. `mkdtemp` adds eight
+    random characters, so that this one cannot be made first as well."""
+    return f"lifeboat-{os.geteuid()}-"
+
+
+def is_unguessable(folder: Path) -> bool:
+    """Return whether `choose` made a folder under a random name: it holds one socket and is removed with it."""
+    return folder.name.startswith(_unguessable_prefix())
+
+
+def _can_be_private(folder: Path, files: FileOperations) -> bool:
+    """Make a folder private; return False where another user made it first."""
+    try:
+        make_private(folder, files)
+    except (NotAllowed, OSError):
+        return False
+    return True
 
 
 def _is_folder(path: str) -> bool:

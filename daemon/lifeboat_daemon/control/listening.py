@@ -9,9 +9,10 @@ import socket
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress
+from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress, is_unguessable
 from lifeboat_daemon.errors import AlreadyRunning, NotAllowed
 
 _PATIENCE = 1.0
@@ -59,6 +60,10 @@ class UnixListener:
         if self.is_there(files):
             with contextlib.suppress(FileNotFoundError):
                 files.remove(self.address.path)
+            folder = Path(self.address.path).parent
+            if is_unguessable(folder):
+                with contextlib.suppress(OSError):
+                    files.remove_folder(folder)
 
 
 @dataclass(frozen=True, slots=True)

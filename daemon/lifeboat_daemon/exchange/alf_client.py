@@ -3,6 +3,7 @@ the last sync; and the id of its agent in each workspace, in `.alf-agent-id`. On
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tomllib
 import uuid
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import ids, times
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_daemon.errors import NoAlfClient
 
 AGENT_FILE = ".alf-agent-id"
@@ -159,6 +162,6 @@ def agent_id_in(workspace: Path) -> str | None:
 
 def leave_agent_id(workspace: Path, agent_id: str) -> None:
     """Write the id where the client looks for it, unless it left one. Raises OSError."""
-    file = workspace / AGENT_FILE
-    if not os.path.lexists(file):
-        file.write_text(agent_id, encoding="utf-8")
+    real = Path(os.path.realpath(workspace))
+    with contextlib.suppress(FileExistsError):
+        FilesBeneath(SystemFiles(), [real]).write_new(real / AGENT_FILE, agent_id.encode(), mode=0o644)

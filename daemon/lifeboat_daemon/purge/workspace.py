@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import sqlite3
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +127,12 @@ def _values(store: MemoryStore) -> Iterator[tuple[Any, ...]]:
         return (tuple(row.values.get(name) for name in store.columns) for row in store.rows())
     names = ", ".join(f'"{name}"' for name in store.columns)
     query = f'select {names} from "{store.table}" where {store.where}'
-    return read_database(store.database, lambda opened: iter(opened.execute(query, store.parameters).fetchall()))
+    read = partial(_rows, query=query, parameters=store.parameters)
+    return read_database(store.database, read, workspace=store.workspace)
+
+
+def _rows(opened: sqlite3.Connection, query: str, parameters: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    return iter(opened.execute(query, parameters).fetchall())
 
 
 def cut(

@@ -13,6 +13,7 @@ from typing import Any
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import followed
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
 from lifeboat_alf import layout
 from lifeboat_alf.effective import effective_records
@@ -173,14 +174,14 @@ def _left_out(around: Around, tables: Iterable[Wanted]) -> Iterator[Item]:
 
 def _is_wanted(around: Around, write: DatabaseWrite, workspace: Path) -> bool:
     """A database is chosen by its name, or by that of the folder of its rows."""
-    options, path = around.options, _resolved(write.path)
+    options, path = around.options, _resolved(write.path, workspace)
     name = path.relative_to(workspace).as_posix() if is_inside(path, workspace) else path.name
     rows = (f"{DATABASES}{part}/memories.jsonl" for part in (path.stem, path.parent.name))
     return options.wants(name) or any(options.wants(row) for row in rows)
 
 
 def _items(around: Around, installation: Installation, write: DatabaseWrite, workspace: Path) -> Iterator[Item]:
-    files, path = around.context.files, _resolved(write.path)
+    files, path = around.context.files, _resolved(write.path, workspace)
     root = _root(around, installation, path, workspace)
     prefix = layout.home_prefix(around.adapter.runtime) + DATABASES
     name, seen = path.relative_to(root).as_posix(), look(files, path)
@@ -192,7 +193,7 @@ def _items(around: Around, installation: Installation, write: DatabaseWrite, wor
         return
     yield Item(name, Action.CREATE if seen is None else Action.OVERWRITE, root, wanted, seen)
     for each in write.replaces:
-        beside = _resolved(each)
+        beside = _resolved(each, workspace)
         found = look(files, beside)
         if found is not None:
             yield Item(beside.relative_to(root).as_posix(), Action.REMOVE, root, seen=found, companion=True)
@@ -205,6 +206,6 @@ def _root(around: Around, installation: Installation, path: Path, workspace: Pat
     return next((folder for folder in folders if is_inside(path, folder)), path.parent)
 
 
-def _resolved(path: Path) -> Path:
-    """The real place of a file, which itself may be a link."""
-    return target.resolve(path.parent) / path.name
+def _resolved(path: Path, workspace: Path) -> Path:
+    """The real place of a file, which itself may be a link. In the workspace no link leads to another place."""
+    return followed(path.parent, workspace) / path.name

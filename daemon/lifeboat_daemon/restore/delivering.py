@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +23,7 @@ from lifeboat_adapters.credentials import Delivery
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
+from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import programs
@@ -30,6 +32,7 @@ from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore.journal import look
+from lifeboat_daemon.runtime_folder import real_place, without_links
 
 Run = Callable[..., programs.Ran]
 
@@ -65,15 +68,18 @@ class Ended(NamedTuple):
     timed_out: bool = False
 
 
-def deliver(context: Context, agent_id: str, name: str, delivery: Delivery, run: Run = programs.run) -> Ended:
-    """Run one delivery. `name` names its note. Raises OSError."""
-    note = _note(context, agent_id, name, delivery)
+def deliver(
+    context: Context, agent_id: str, name: str, delivery: Delivery, folder: Path | None, run: Run = programs.run
+) -> Ended:
+    """Run one delivery. `name` names its note, `folder` is the runtime's own. Raises LinkInPath, OSError."""
+    files = without_links(context.files)
+    note = _note(context, agent_id, name, delivery, folder)
     path = context.home.restore_folder / FOLDER / f"{name}.json"
     if note is not None:
         journals.write(context.files, path, note)
     try:
         steps.reached(Step.RESTORE_DELIVERY_NOTED)
-        _write(context.files, note, delivery)
+        _write(files, note, delivery)
         ran = run(
             delivery.command,
             environment=context.environment,
@@ -84,7 +90,7 @@ def deliver(context: Context, agent_id: str, name: str, delivery: Delivery, run:
         steps.reached(Step.RESTORE_DELIVERED)
     finally:
         if note is not None:
-            _take_away(context.files, note)
+            _take_away(files, note)
             context.files.remove(path)
     return Ended() if ran.ok else Ended(_failure(ran), ran.timed_out)
 
@@ -96,22 +102,32 @@ def _failure(ran: programs.Ran) -> str:
     return f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
 
 
-def _note(context: Context, agent_id: str, name: str, delivery: Delivery) -> Note | None:
+def _note(context: Context, agent_id: str, name: str, delivery: Delivery, folder: Path | None) -> Note | None:
     if not delivery.files:
         return None
-    written = tuple(_written(context.files, path, name) for path, _ in delivery.files)
+    files = without_links(context.files)
+    written = tuple(_written(files, real_place(path, folder), name) for path, _ in delivery.files)
     return Note(agent_id, context.now(), written, delivery.leftovers)
 
 
 def _written(files: FileOperations, path: Path, name: str) -> Written:
     there = look(files, path) is not None
     kept = path.with_name(f".{path.name}.lifeboat-kept-{name}") if there else None
-    before = tuple(sorted(entry.name for entry in files.scan(path.parent))) if path.parent.is_dir() else ()
+    before = tuple(sorted(entry.name for entry in files.scan(path.parent))) if _is_there(files, path.parent) else ()
     return Written(str(path), str(kept) if kept else None, before)
 
 
+def _is_there(files: FileOperations, folder: Path) -> bool:
+    """Return whether a folder is there. Raises LinkInPath for a link in its place, OSError."""
+    found = look(files, folder)
+    if found is not None and stat.S_ISLNK(found.kind):
+        raise LinkInPath(folder)
+    return found is not None and stat.S_ISDIR(found.kind)
+
+
 def _write(files: FileOperations, note: Note | None, delivery: Delivery) -> None:
-    for written, (path, data) in zip(note.written if note else (), delivery.files, strict=True):
+    for written, (_, data) in zip(note.written if note else (), delivery.files, strict=True):
+        path = Path(written.path)
         files.make_folders(path.parent, 0o700)
         if written.kept is not None:
             files.replace(path, written.kept)
@@ -123,7 +139,7 @@ def _take_away(files: FileOperations, note: Note) -> None:
     if it did that."""
     for written in note.written:
         path = Path(written.path)
-        if not path.parent.is_dir():
+        if not _is_there(files, path.parent):
             continue
         taken_over = sorted(
             entry.name
@@ -160,7 +176,7 @@ def _sweep_one(context: Context, path: Path) -> Iterator[str]:
         note = msgspec.convert(codec.decode(read_all(context.files, path)), Note)
         with agent_lock(context, note.agent_id, "restore"):
             lay = any(os.path.lexists(written.path) for written in note.written)
-            _take_away(context.files, note)
+            _take_away(without_links(context.files), note)
             if times.parse(note.time) < context.clock.now() - _STILL_RUNNING:
                 context.files.remove(path)
             if lay:

@@ -182,7 +182,7 @@ def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell)
     tell_of = counted(tell, "Writing files", planned)
     stage = Stage(files, plan.state, plan.file_filler, tell_of, lambda: scratch_folder(context, "database"))
     if plan.makes_home and plan.installation is not None and plan.installation.state_dir:
-        context.files.make_folders(plan.installation.state_dir, 0o700)
+        files.make_folders(plan.installation.state_dir, 0o700)
     for folder in journal.work:
         files.make_folders(to_path(folder).parent)
         files.make_folders(to_path(folder), 0o700)

@@ -88,7 +88,8 @@ def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place,
 def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run: Run) -> delivering.Ended:
     """The restore itself is done: what the system refuses now is a credential that did not arrive."""
     try:
-        return delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, run)
+        folder = None if plan.installation is None else plan.installation.state_dir
+        return delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
     except OSError as error:
         return delivering.Ended(str(error))
 

@@ -57,7 +57,8 @@ def _packs_name_hooks(installation: Installation) -> bool:
     if installation.state_dir is None:
         return False
     with contextlib.suppress(RuntimeDatabaseError, ValueError):
-        for packs in read_database(Path(installation.state_dir, host.STATE_DATABASE), _packs):
+        database = Path(installation.state_dir, host.STATE_DATABASE)
+        for packs in read_database(database, _packs, workspace=installation.workspace):
             return isinstance(packs, dict) and any(get(pack, "hooks") for pack in packs.values())
     return False
 

@@ -15,8 +15,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row
-from lifeboat_adapters.database_reading import as_json, columns_of, followed, key_of, problem_of_table, read_database
+from lifeboat_adapters.database_reading import as_json, columns_of, key_of, problem_of_table, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
+from lifeboat_adapters.held_files import followed
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.databases import brain
@@ -36,7 +37,8 @@ _OF_TURNS = ("state", "turn_id", "turn_started_at")
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's."""
+    """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's. In
+    `workspace` no link to one of them is followed."""
 
     brain: Path | None
     knowledge: Path | None
@@ -45,6 +47,7 @@ class Sources:
     sessions: Path | None
     transcripts: tuple[Path, ...]
     is_first: bool
+    workspace: Path
 
     def files(self) -> list[Path]:
         every = (self.brain, self.knowledge, self.cron, self.stranded, self.sessions, *self.transcripts)
@@ -54,15 +57,16 @@ class Sources:
 def sources(installation: Installation) -> Sources:
     values = host.values_of(installation)
     data = host.data_folder(installation)
-    left = installation.workspace / CRON
+    workspace = installation.workspace
     return Sources(
-        brain=_there(data / paths.BRAIN),
-        knowledge=_there(_knowledge(installation, values)),
-        cron=_there(data / CRON),
-        stranded=_there(left) if installation.layout == paths.CURRENT else None,
-        sessions=_there(data / SESSIONS),
+        brain=_there(data / paths.BRAIN, workspace),
+        knowledge=_there(_knowledge(installation, values), workspace),
+        cron=_there(data / CRON, workspace),
+        stranded=_there(workspace / CRON, workspace) if installation.layout == paths.CURRENT else None,
+        sessions=_there(data / SESSIONS, workspace),
         transcripts=tuple(sorted((data / "sessions").glob("*.jsonl"))),
         is_first=installation.native_id == host.first_alias(values),
+        workspace=workspace,
     )
 
 
@@ -75,11 +79,13 @@ def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterat
     host.read_config(installation)
     found = sources(installation)
     if found.brain is not None:
-        yield from brain.read_brain(found.brain, lambda opened: _of_brain(opened, installation.native_id))
+        yield from brain.read_brain(
+            found.brain, lambda opened: _of_brain(opened, installation.native_id), installation.workspace
+        )
     elif host.keeps_rows(installation):
         raise DatabaseAbsent(f"{brain.path_of(installation)} is not there", fix=brain.FIX)
     if found.knowledge is not None and found.is_first:
-        yield from _read(found.knowledge, _of_knowledge)
+        yield from _read(found.knowledge, _of_knowledge, installation.workspace)
     if cron or found.stranded is not None:
         yield from (row for row in jobs(installation, found) if cron or STRANDED in row.values)
     if transcripts:
@@ -91,35 +97,37 @@ def problem(installation: Installation, path: str, data: bytes) -> str:
     whose database is gone was put back or given up."""
     data_folder, table = host.data_folder(installation), PurePosixPath(path).stem
     if path.startswith(paths.KNOWLEDGE):
-        return problem_of_table(_knowledge(installation, host.values_of(installation)), table)
+        return problem_of_table(_knowledge(installation, host.values_of(installation)), table, installation.workspace)
     if path == paths.CRON_JOBS:
         scheduled = any(STRANDED not in _object(line) for line in data.decode("utf-8", "replace").splitlines())
-        return problem_of_table(data_folder / CRON, table) if scheduled else ""
+        return problem_of_table(data_folder / CRON, table, installation.workspace) if scheduled else ""
     if path.startswith(f"{paths.SESSIONS}files/"):
         folder = data_folder / "sessions"
         return "" if folder.is_dir() else f"{folder} is not there"
-    return problem_of_table(data_folder / SESSIONS, table) if path.startswith(paths.SESSIONS) else ""
+    if not path.startswith(paths.SESSIONS):
+        return ""
+    return problem_of_table(data_folder / SESSIONS, table, installation.workspace)
 
 
 def jobs(installation: Installation, found: Sources) -> Iterator[Row]:
     """Scheduled jobs that are no part of the configuration. Those left behind are marked, unless they were put back."""
     alias, known = installation.native_id, set()
     if found.cron is not None:
-        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first)):
+        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first), found.workspace):
             known.add(row.key)
             yield row
     if found.stranded is not None:
-        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True)):
+        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True), found.workspace):
             if row.key not in known:
                 yield Row(row.path, row.key, {**row.values, STRANDED: True})
 
 
-def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]]) -> Iterator[Row]:
-    return read_database(path, read, fix="zeroclaw doctor")
+def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]], workspace: Path) -> Iterator[Row]:
+    return read_database(path, read, fix="zeroclaw doctor", workspace=workspace)
 
 
-def _there(path: Path) -> Path | None:
-    return followed(path) if os.path.isfile(path) else None
+def _there(path: Path, workspace: Path) -> Path | None:
+    return followed(path, workspace) if os.path.isfile(path) else None
 
 
 def _knowledge(installation: Installation, values: JsonObject) -> Path:
@@ -150,10 +158,12 @@ def _of_cron(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> I
 
 def _of_sessions(alias: str, found: Sources) -> Iterator[Row]:
     if found.sessions is not None:
-        yield from _read(found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first))
+        yield from _read(
+            found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first), found.workspace
+        )
     if found.is_first:
         for path in found.transcripts:
-            yield from _of_file(path)
+            yield from _of_file(path, found.workspace)
 
 
 def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[Row]:
@@ -177,10 +187,10 @@ def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) ->
     return (f"{column} = ?" + (f" OR coalesce({column}, '') = ''" if is_first else ""), (alias,))
 
 
-def _of_file(path: Path) -> Iterator[Row]:
+def _of_file(path: Path, workspace: Path) -> Iterator[Row]:
     """A transcript of early builds, by line."""
     try:
-        lines = read_small(path).decode("utf-8", "replace").splitlines()
+        lines = read_small(path, workspace).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
     for number, line in enumerate(lines):

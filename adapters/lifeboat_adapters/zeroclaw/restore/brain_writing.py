@@ -68,7 +68,8 @@ def plan(installation: Installation, order: WriteOrder) -> DatabaseWrite:
     warnings = (vectors.soon_pruned(installation, order, decided), _altered(decided.altered))
 
     def write(target: Path) -> None:
-        database_files.make(target, source, planned, ddl.brain(installation.layout), change.make)
+        tables, workspace = ddl.brain(installation.layout), installation.workspace
+        database_files.make(target, source, planned, tables, change.make, workspace)
 
     return DatabaseWrite(
         path=path,
@@ -111,7 +112,8 @@ def _has_snapshot(installation: Installation, order: WriteOrder) -> bool:
 
 
 def _read(path: Path, installation: Installation) -> Brain:
-    (found,) = brain.read_brain(path, lambda connection: iter([_checked(connection, path, installation)]))
+    read = brain.read_brain(path, lambda opened: iter([_checked(opened, path, installation)]), installation.workspace)
+    (found,) = read
     return found
 
 

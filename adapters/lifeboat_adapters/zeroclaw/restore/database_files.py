@@ -50,8 +50,11 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
         raise RuntimeDatabaseError(f"{path} is damaged: {said[0] if said else 'nothing can be read'}", fix=brain.FIX)
 
 
-def make(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change) -> None:
-    """Make a database at `target`, which is free: from the one at `source`, else of `tables`.
+def make(
+    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Path | None = None
+) -> None:
+    """Make a database at `target`, which is free: from the one at `source`, else of `tables`. Below `workspace` no link
+    in the path of the source is followed.
 
     Raises RuntimeDatabaseError, also for a source that is another one than when `planned` was taken; nothing is left
     then.
@@ -62,7 +65,7 @@ def make(target: Path, source: Path | None, planned: Stamp, tables: str, change:
     except OSError as error:
         raise RuntimeDatabaseError(f"{source or target}: {error.strerror}") from error
     try:
-        _fill(target, source, planned, tables, change)
+        _fill(target, source, planned, tables, change, workspace)
         os.chmod(target, mode)
         _sync(target)
     except BaseException as error:
@@ -73,9 +76,11 @@ def make(target: Path, source: Path | None, planned: Stamp, tables: str, change:
         raise
 
 
-def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change) -> None:
+def _fill(
+    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Path | None
+) -> None:
     if source is not None:
-        list(read_database(source, lambda opened: _copied(opened, target), fix=brain.FIX))
+        list(read_database(source, lambda opened: _copied(opened, target), fix=brain.FIX, workspace=workspace))
         if stamp(source) != planned:
             raise RuntimeDatabaseError(f"{source} changed since the restore was planned")
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:

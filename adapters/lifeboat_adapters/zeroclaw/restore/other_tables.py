@@ -16,6 +16,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import from_json
+from lifeboat_adapters.held_files import followed
 from lifeboat_adapters.memory_stores import DatabaseWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_adapters.zeroclaw import host, paths
@@ -80,6 +81,7 @@ def _plan(
     wanted = tuple(table for table in every if table.path in order.tables)
     if not wanted:
         return
+    path = followed(path, installation.workspace)
     source = path if path.is_file() else None
     planned = database_files.stamp(path)
     merge = _Merge(installation, order, wanted)
@@ -88,10 +90,10 @@ def _plan(
             connection.executescript(new)
             found = merge.plan(connection)
     else:
-        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]))
+        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]), installation.workspace)
 
     def write(target: Path) -> None:
-        database_files.make(target, source, planned, new, found.make)
+        database_files.make(target, source, planned, new, found.make, installation.workspace)
 
     yield DatabaseWrite(
         path=path,

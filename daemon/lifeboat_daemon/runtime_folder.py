@@ -1,0 +1,22 @@
+"""Writing into the runtime's own folder, which an agent may be able to change: no link in it is followed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.seams.files_beneath import FilesBeneath
+
+
+def without_links(files: FileOperations) -> FilesBeneath:
+    """The operations that follow no link in any path: one raises LinkInPath."""
+    return files if isinstance(files, FilesBeneath) else FilesBeneath(files, ["/"])
+
+
+def real_place(path: Path, folder: Path | None) -> Path:
+    """Return the path of something in the runtime's folder, with the links above that folder followed and none below.
+    Something outside it stays as it is named."""
+    if folder is None or not path.is_relative_to(folder):
+        return path
+    return Path(os.path.realpath(folder)) / path.relative_to(folder)
