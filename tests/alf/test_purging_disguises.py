@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 
 from lifeboat_alf.purging import Wanted
-from support.disguises import DISGUISES, SECRET
+from support.disguises import DISGUISES, SECRET, in_a_database
 
 PASSAGE = "The door of the north tower opens with 492817 at dawn"
 
@@ -43,3 +44,21 @@ def test_a_passage_over_several_lines_is_found() -> None:
 
 def test_a_pattern_is_found_in_what_is_compressed() -> None:
     assert Wanted(patterns=(re.compile(r"\d{6} at dawn"),)).spans("", gzip.compress(PASSAGE.encode()))
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
+@pytest.mark.parametrize("is_disguised", [True, False])
+def test_a_text_over_two_pages_of_a_database_is_found(tmp_path: Path, encoding: str, *, is_disguised: bool) -> None:
+    in_a_database(b"." * 4040 + PASSAGE.encode() + b"." * 9000, tmp_path / "made.db", encoding)
+    body = (tmp_path / "made.db").read_bytes()
+    text = PASSAGE.encode("utf-8" if encoding == "UTF-8" else "utf-16-le")
+    wanted = Wanted((PASSAGE,), disguised=is_disguised)
+    assert b"".join(body[start:end] for start, end in wanted.spans("artifacts/x.db", body)) == text
+    assert wanted.spans("artifacts/x.db", body.replace(b"tower", b"TOWER").replace(b"t\0o\0w", b"T\0O\0W")) == []
+
+
+def test_a_pattern_over_two_pages_of_a_database_is_found(tmp_path: Path) -> None:
+    in_a_database(b"." * 4062 + PASSAGE.encode() + b"." * 9000, tmp_path / "made.db")
+    body = (tmp_path / "made.db").read_bytes()
+    assert PASSAGE.encode() not in body
+    assert Wanted(patterns=(re.compile(r"\d{6} at dawn"),)).spans("artifacts/x.db", body)

@@ -439,11 +439,11 @@ class Cutter:
         yield from self._spelled_in(data)
         for reading in decode(data, work):
             for found in self._spelled_in(reading.data):
-                start, end = reading.span(found.start, found.end)
-                if end - start > LARGEST_CUT:
+                spans = reading.spans(found.start, found.end)
+                if sum(end - start for start, end in spans) > LARGEST_CUT:
                     work.unread.add(HOLDS_SECRET)
                 else:
-                    yield Known(start, end, found.value)
+                    yield from (Known(start, end, found.value) for start, end in spans)
 
     def _spelled_in(self, data: bytes) -> Iterator[Known]:
         """Values of this capture, and those that only earlier ones read, as words of their own."""

@@ -204,10 +204,9 @@ def _remove_copy(files: FileOperations, copy: Path) -> None:
 
 def _read_locked(files: FileOperations, path: StrPath, limit: int) -> Content | None:
     """The bytes of a database while SQLite's read lock keeps every writer out; None when it cannot be had.
-    >>>>>>> 3fa4a99c (capture: read below held folders only)
 
-        The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
-        follow a link that took the place of a folder. Raises OverLimit, OSError.
+    The lock is taken on the descriptor that is read, not through SQLite, which would look the path up once more and
+    follow a link that took the place of a folder. Raises OverLimit, OSError.
     """
     descriptor = files.open_regular(path)
     with os.fdopen(descriptor, "rb") as stream:  # closing it ends the lock

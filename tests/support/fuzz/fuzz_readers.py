@@ -220,9 +220,9 @@ def decode_disguises(data: bytes) -> bool:
         decoded += len(reading.data)
         size = len(reading.data)
         for start, end in ((0, size), (size // 2, size), (size // 3, size // 2)):
-            first, last = reading.span(start, end)
-            if not 0 <= first <= last <= len(data):
-                raise AssertionError(f"{start}..{end} of a reading is {first}..{last} of {len(data)} bytes")
+            spans = reading.spans(start, end)
+            if not spans or not all(0 <= first <= last <= len(data) for first, last in spans):
+                raise AssertionError(f"{start}..{end} of a reading is {spans} of {len(data)} bytes")
     if decoded > 3 * (Work.for_size(len(data)).bytes_left - work.bytes_left) + 3 * len(data):
         raise AssertionError("more was decoded than was paid for")
     return decoded > 0
