@@ -442,6 +442,12 @@ class RecordPurged(UnknownRecord):
     fix = "lifeboat receipts list"
 
 
+class UnknownPath(AgentError):
+    code = "unknown_path"
+    title = "There is no such file among those that are captured"
+    fix = "lifeboat agents show AGENT"
+
+
 class UnknownKind(RecordError):
     code = "unknown_kind"
     title = "There is nothing of this kind"
