@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.purging import Wanted
-from support.disguises import DISGUISES, SECRET, in_a_database
+from support.disguises import DISGUISES, SECRET, over_two_pages
 
 PASSAGE = "The door of the north tower opens with 492817 at dawn"
 
@@ -49,9 +49,8 @@ def test_a_pattern_is_found_in_what_is_compressed() -> None:
 
 def _split_over_pages(folder: Path, encoding: str = "UTF-8") -> Iterator[bytes]:
     """Databases in which a page ends within the passage, at several of its letters."""
-    for before in range(3500, 3500 + 4096, 40):
-        text = b"." * before + PASSAGE.encode()
-        in_a_database(text.ljust(12_000, b"."), folder / "made.db", encoding)
+    for split in range(2, len(PASSAGE), 10):
+        over_two_pages(PASSAGE.encode(), folder / "made.db", encoding, split)
         body = (folder / "made.db").read_bytes()
         if PASSAGE.encode() not in body and PASSAGE.encode("utf-16-le") not in body:
             yield body
@@ -69,9 +68,11 @@ def test_a_text_over_two_pages_of_a_database_is_found(tmp_path: Path, encoding: 
         else:
             assert sorted(spelled.replace(b"\0", b"")) == sorted(PASSAGE.encode())  # a later page may lie before
         tried += 1
-    assert tried
+    assert tried > 3
 
 
 def test_a_pattern_over_two_pages_of_a_database_is_found(tmp_path: Path) -> None:
     pattern = Wanted(patterns=(re.compile(r"north tower opens with \d{6} at"),))
-    assert all(pattern.spans("artifacts/x.db", body) for body in _split_over_pages(tmp_path))
+    bodies = list(_split_over_pages(tmp_path))
+    assert len(bodies) > 3
+    assert all(pattern.spans("artifacts/x.db", body) for body in bodies)

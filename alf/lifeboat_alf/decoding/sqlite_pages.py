@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lifeboat_alf.decoding.limits import TOO_LARGE, Work
@@ -49,6 +50,20 @@ def _page_size(data: bytes, at: int) -> int:
     size = int.from_bytes(data[at + 16 : at + 18], "big")
     size = 1 << 16 if size == 1 else size
     return size if size >= 512 and size & (size - 1) == 0 and size - data[at + 20] >= 480 else 0
+
+
+def within_pages(data: bytes, spans: Sequence[Span]) -> list[Span]:
+    """Spans in a database without those across the end of a page of which another one is a part. There stands the number
+    of a page: a value in two pages has a span in each."""
+    page = _page_size(data, 0) if data.startswith(HEADER) else 0
+    if not page:
+        return list(spans)
+    inside = sorted(span for span in spans if span[0] // page == max(span[1] - 1, 0) // page)
+    across = [span for span in spans if span[0] // page != max(span[1] - 1, 0) // page]
+    begins = [start for start, _ in inside]
+    return inside + [
+        (start, end) for start, end in across if (at := bisect_left(begins, start)) == len(begins) or begins[at] >= end
+    ]
 
 
 @dataclass(slots=True)

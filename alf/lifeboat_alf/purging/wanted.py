@@ -20,7 +20,7 @@ from lifeboat_alf import layout
 from lifeboat_alf.decoding import Work, decode
 from lifeboat_alf.decoding.compressed import is_text
 from lifeboat_alf.decoding.rewriting import joined_lines
-from lifeboat_alf.decoding.sqlite_pages import page_readings
+from lifeboat_alf.decoding.sqlite_pages import page_readings, within_pages
 from lifeboat_alf.decoding.squeezing import squeeze, squeezed_spans, squeezed_spellings
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import patterns as expressions
@@ -64,7 +64,7 @@ class Wanted:
         they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
         if path.startswith(layout.EMBEDDINGS):
             return []
-        found = list(self._found(body))
+        found = within_pages(body, list(self._found(body)))
         matches = in_memory(path, body, joined(found)) if found else found
         return lines_of(path, body, matches) if self.whole_lines and not is_binary(body) else matches
 
