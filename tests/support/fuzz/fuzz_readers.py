@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -325,7 +326,7 @@ def seeds(name: str) -> list[bytes]:
         from support.disguises import DISGUISES, SECRET
 
         readable = (name for name in DISGUISES if any(decode(DISGUISES[name](SECRET))))
-        return [DISGUISES[name](SECRET) for name in readable]
+        return [*(DISGUISES[name](SECRET) for name in readable), _database(SECRET)]
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {
@@ -367,6 +368,16 @@ def seeds(name: str) -> list[bytes]:
             b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": "m", "data": {"code": "busy"}}}\n'
         ],
     }[name]
+
+
+def _database(said: str) -> bytes:
+    """A database with a row in several pages, and one that was deleted."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
+        opened.execute("pragma page_size = 512")
+        opened.execute("create table notes (id integer primary key, said)")
+        opened.executemany("insert into notes (said) values (?)", [(said * 12,), ("x" * 900 + said * 9,)])
+        opened.execute("delete from notes where id = 1")
+        return opened.serialize()
 
 
 def _entries(archive: bytes) -> list[bytes]:
