@@ -53,8 +53,8 @@ def _page_size(data: bytes, at: int) -> int:
 
 
 def within_pages(data: bytes, spans: Sequence[Span]) -> list[Span]:
-    """Spans in a database without those across the end of a page of which another one is a part. There stands the number
-    of a page: a value in two pages has a span in each."""
+    """Spans in a database without those across the end of a page of which another one is a part. The number of a page
+    stands there: a value in two pages has a span in each."""
     page = _page_size(data, 0) if data.startswith(HEADER) else 0
     if not page:
         return list(spans)
