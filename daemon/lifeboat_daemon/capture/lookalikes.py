@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from lifeboat_adapters.credentials import Secret
-from lifeboat_adapters.secrets import looks
+from lifeboat_adapters.secrets import looks, sentences
 from lifeboat_adapters.secrets.finder import encodable
+from lifeboat_adapters.secrets.looks import Look
 from lifeboat_alf.decoding import decode
 from lifeboat_daemon.state_db import StateDb
 
@@ -67,7 +68,7 @@ def matches(data: bytes) -> list[Match]:
     whole = data[:TOKENS_LOOKED_AT]
     found = dict[tuple[tuple[int, int], ...], Match]()
     tokens = looks.find_tokens(whole) if is_binary or len(whole) > len(top) else []
-    for look in [*tokens, *([] if is_binary else looks.find(top))]:
+    for look in [*tokens, *([] if is_binary else looks_in_text(top))]:
         match = Match(((look.start, look.end),), data[look.start : look.end], look.kind)
         found[match.spans] = match
     for reading in decode(top):
@@ -75,6 +76,15 @@ def matches(data: bytes) -> list[Match]:
             spans = tuple(reading.spans(look.start, look.end))
             found.setdefault(spans, Match(spans, reading.data[look.start : look.end], look.kind))
     return sorted(found.values())
+
+
+def looks_in_text(data: bytes) -> list[Look]:
+    """What looks like a secret in a text, or is told as one."""
+    found = looks.find(data)
+    told = (
+        one for one in sentences.find(data) if all(one.end <= look.start or one.start >= look.end for look in found)
+    )
+    return [*found, *told]
 
 
 def places(original: bytes, kept: bytes) -> list[Place]:
