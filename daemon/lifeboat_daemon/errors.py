@@ -13,6 +13,7 @@ LifeboatError
     +-- AgentError
     |   +-- UnknownAgent        no agent has this name, id or folder
     |   +-- AmbiguousAgent      several have
+    |   +-- UnknownPath         the agent has no such file, and no row that is reported
     |   +-- AlreadyProtected    the folder belongs to an agent already
     |   +-- WorkspaceRefused    a folder that must not be a workspace
     |   +-- NameRefused         another agent has the name, or it is none
@@ -440,6 +441,12 @@ class RecordPurged(UnknownRecord):
     code = "record_purged"
     title = "This record was purged"
     fix = "lifeboat receipts list"
+
+
+class UnknownPath(AgentError):
+    code = "unknown_path"
+    title = "There is no such file among those that are captured"
+    fix = "lifeboat agents show AGENT"
 
 
 class UnknownKind(RecordError):

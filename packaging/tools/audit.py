@@ -28,6 +28,7 @@ import locked
 from facts import ROOT
 
 LOCKS = (
+    "requirements.lock",
     "requirements-dev.lock",
     "requirements-fuzz.lock",
     "packaging/archive.lock",
@@ -59,7 +60,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Compare the lock files with a vulnerability database.")
     parser.add_argument("--database", type=Path, help="all.zip of PyPI from osv.dev, or a folder with its files")
     given = parser.parse_args(arguments).database
-    database = read_osv(given) if given is not None else read_safety_db()
+    try:
+        database = read_osv(given) if given is not None else read_safety_db()
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError, TypeError) as error:
+        print(f"Not checked: {given or 'safety-db'} cannot be read as a database: {error!r}", file=sys.stderr)
+        return UNKNOWN
+    if database is None and given is not None:
+        print(f"Not checked: {given} holds no file of a vulnerability database.", file=sys.stderr)
+        return UNKNOWN
     if database is None:
         print("Not checked: no vulnerability database is on this machine.", file=sys.stderr)
         print("What helps: make audit AUDIT_DB=all.zip, with PyPI's all.zip from osv.dev", file=sys.stderr)

@@ -21,8 +21,7 @@ def spelled(data: bytes, secret: bytes = SECRET) -> set[bytes]:
     for reading in decode(data):
         at = reading.data.find(secret)
         if at >= 0:
-            start, end = reading.span(at, at + len(secret))
-            found.add(data[start:end])
+            found.add(b"".join(data[start:end] for start, end in reading.spans(at, at + len(secret))))
     return found
 
 
@@ -84,5 +83,5 @@ def _written_in_codes(secret: bytes) -> bytes:
 @example(_written_in_codes(SECRET))
 def test_any_bytes_can_be_read(data: bytes) -> None:
     for reading in decode(data):
-        start, end = reading.span(0, len(reading.data))
+        ((start, end),) = reading.spans(0, len(reading.data))
         assert 0 <= start <= end <= len(data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,30 @@ def test_in_rows_of_databases(tmp_path: Path, encoding: str) -> None:
         disguises.in_a_database(make(SECRET), tmp_path / "made.db", encoding)
         files[f"d/{name}.db"] = (tmp_path / "made.db").read_bytes()
     _check_cut(_agent_with(tmp_path / "agent", files), files)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "UTF-16le"])
+def test_over_two_pages_of_databases(tmp_path: Path, encoding: str) -> None:
+    files = {}
+    for name, make in DISGUISES.items():
+        disguises.over_two_pages(make(SECRET), tmp_path / "made.db", encoding)
+        files[f"d/{name}.db"] = (tmp_path / "made.db").read_bytes()
+    _check_cut(_agent_with(tmp_path / "agent", files), files)
+
+
+def test_in_freed_pages_of_databases(tmp_path: Path) -> None:
+    file, files = tmp_path / "made.db", dict[str, bytes]()
+    for shift in range(8, len(SECRET), 12):
+        # SQLite writes the list of freed pages into the first of them.
+        disguises.over_two_pages(SECRET.encode(), file, split=shift, page=1)
+        with contextlib.closing(sqlite3.connect(file)) as opened:
+            opened.execute("pragma secure_delete = off")
+            opened.execute("delete from notes where id = 2")
+            opened.commit()
+        files[f"d/{shift}.db"] = file.read_bytes()
+    made = _agent_with(tmp_path / "agent", files)
+    _check_cut(made, files)
+    assert [path for path in files if SECRET[:8].encode() in made.body(f"artifacts/{path}")] == []
 
 
 @pytest.mark.parametrize("name", DISGUISES)

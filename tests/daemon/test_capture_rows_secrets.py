@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
+import shlex
 from pathlib import Path
 
 import pytest
 
 from lifeboat_alf import codec, metas
+from lifeboat_daemon.cut_looks import cut_looks
+from lifeboat_daemon.doctor import Level, lookalikes
 from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
 
 LATELY = "2026-11-10T08:00:00+00:00"
@@ -116,3 +119,14 @@ def test_what_only_looks_like_a_secret_is_named_and_kept(ada: ProtectedClaw) -> 
     report = ada.add()
     assert f"token {look}" in ada.memories()
     assert any("memory/brain.db" in name for name in report.looks_like_secret)
+
+
+def test_a_row_that_only_looks_like_a_secret_is_cut_by_the_command_of_the_doctor(ada: ProtectedClaw) -> None:
+    look = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"
+    ada.install.remember("hub", f"token {look}", created_at=LATELY)
+    ada.add()
+    (found,) = (one for one in lookalikes.check(ada.context) if one.level is Level.WARNING)
+    words = shlex.split(found.fix or "")
+    assert cut_looks(ada.context, ada.agent, words[4:]).left == {}
+    assert look not in "".join(ada.memories())
+    assert [one for one in lookalikes.check(ada.context) if one.level is Level.WARNING] == []

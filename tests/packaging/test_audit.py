@@ -59,6 +59,23 @@ def test_without_a_database_it_says_that_it_did_not_check(
         assert "Not checked" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("content", [b"not a zip", b""])
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_a_damaged_database_is_neither_an_all_clear_nor_a_finding(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes, *, is_folder: bool
+) -> None:
+    file = tmp_path / ("PYSEC-1.json" if is_folder else "all.zip")
+    file.write_bytes(content)
+    assert audit.main(["--database", str(tmp_path if is_folder else file)]) == audit.UNKNOWN
+    assert "cannot be read as a database" in capsys.readouterr().err
+
+
+def test_every_lock_file_is_compared() -> None:
+    locks = {str(path.relative_to(audit.ROOT)) for path in audit.ROOT.glob("requirements*.lock")}
+    locks |= {str(path.relative_to(audit.ROOT)) for path in (audit.ROOT / "packaging").rglob("*.lock")}
+    assert locks == set(audit.LOCKS)
+
+
 def test_the_locks_are_read_and_an_archive_of_advisories_too(tmp_path: Path) -> None:
     versions = audit.locked_versions()
     assert {"uvicorn", "cryptography", "starlette"} <= {name for name, _ in versions}

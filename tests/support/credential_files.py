@@ -1,5 +1,5 @@
 """33 kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what
-happens: `cut`, `reported`, or `kept` where nothing tells that it is one."""
+happens: `cut` or `reported`."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def samples(folder: Path) -> list[Sample]:
             "4c0883a69102937d",
             "reported",
         ),
-        Sample("notes/sentence.md", f"The password of the door is {PASSWORD}, tell him.\n", PASSWORD, "kept"),
-        Sample("notes/groups.md", "The key is q7Zt 9Xw2 Kp4R v8Lm Q1aS 5dF7.\n", "q7Zt 9Xw2", "kept"),
+        Sample("notes/sentence.md", f"The password of the door is {PASSWORD}, tell him.\n", PASSWORD, "reported"),
+        Sample("notes/groups.md", "The key is q7Zt 9Xw2 Kp4R v8Lm Q1aS 5dF7.\n", "q7Zt 9Xw2", "reported"),
         Sample("notes/wide.txt", f"the token is {TOKEN}\n".encode("utf-16"), TOKEN, "reported"),
         Sample("skills/door/door.db", (folder / "sample.db").read_bytes(), TOKEN, "reported"),
     ]

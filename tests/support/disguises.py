@@ -143,6 +143,7 @@ def in_a_database(body: bytes, path: Path, encoding: str = "UTF-8") -> None:
     """A database in whose rows the disguise stands: as text where it is text, else as a blob."""
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
+    connection.execute("pragma synchronous = off")
     connection.execute(f"pragma encoding = '{encoding}'")
     connection.execute("create table notes (id integer primary key, said)")
     try:
@@ -153,6 +154,30 @@ def in_a_database(body: bytes, path: Path, encoding: str = "UTF-8") -> None:
     connection.executemany("insert into notes (said) values (?)", [("before " * 30,), (value,), ("after " * 30,)])
     connection.commit()
     connection.close()
+
+
+def over_two_pages(body: bytes, path: Path, encoding: str = "UTF-8", split: int | None = None, page: int = 0) -> None:
+    """A database in which a page of a row ends within the disguise, `split` bytes behind its beginning (half of it by
+    default): the first, or that many pages behind it. A mark of an encoding at its beginning would be none there."""
+    for mark in ("utf-16-le", "utf-16-be", "utf-32-le"):
+        body = body.removeprefix("\ufeff".encode(mark))
+    is_wide = encoding != "UTF-8" and b"\0" not in body and _is_text(body)
+    unit, split = 2 if is_wide else 1, len(body) // 2 if split is None else split
+    total = (1000 + 4092 * (len(body) * unit // 4092 + 3)) // unit  # then some 1000 bytes stand in the first page
+    in_a_database(b"." * total if is_wide else b"\0" + b"." * (total - 1), path, encoding)
+    made, dots = path.read_bytes(), b".\0" * 16 if is_wide else b"." * 16
+    begin = made.index(dots)
+    here = (made.index(b"\0\0", begin) - begin + 4092 * page) // unit
+    row = (b"\n" if is_wide else b"\0").rjust(here - min(split, here - 1), b".") + body
+    in_a_database(row + b"\n".ljust(total - len(row), b","), path, encoding)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def in_three_megabytes(body: bytes) -> bytes:

@@ -49,7 +49,8 @@ def known_spans(data: bytes, find: Find) -> Iterator[tuple[int, int]]:
     """Where `find` knows something, also in what an encoded part of the text says."""
     yield from ((found.start, found.end) for found in find(data))
     for reading in decode(data):
-        yield from (reading.span(found.start, found.end) for found in find(reading.data))
+        for found in find(reading.data):
+            yield from reading.spans(found.start, found.end)
 
 
 def _nothing(data: bytes) -> Iterable[Known]:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.decoding.compressed import compressed_readings, is_text
-from lifeboat_alf.decoding.limits import LAYERS, TOO_DEEP, Work
+from lifeboat_alf.decoding.limits import DATABASES, LAYERS, TOO_DEEP, Work
 from lifeboat_alf.decoding.readings import Inner, Reading, Whole
 from lifeboat_alf.decoding.rewriting import breaks_long_words, joined_lines, rewritings, text_stretches
 from lifeboat_alf.decoding.runs import base85_readings, run_readings, separated_readings
+from lifeboat_alf.decoding.sqlite_pages import page_readings
 from lifeboat_alf.decoding.wide import wide_readings
 
 
-def decode(data: bytes, work: Work | None = None, *, layers: int = LAYERS) -> Iterator[Reading]:
+def decode(
+    data: bytes, work: Work | None = None, *, layers: int = LAYERS, databases: int = DATABASES
+) -> Iterator[Reading]:
     """Every part of these bytes that says something else when it is decoded, also what is encoded in such a part.
 
-    The input must be all there is: what is cut in two is not decoded across the cut. Each reading's `span` names places
-    in `data`. What is too much for `work` is named there.
+    The input must be all there is: what is cut in two is not decoded across the cut. Each reading's `spans` names
+    places in `data`. What is too much for `work` is named there. `databases` is how many may lie in rows of each other.
     """
     work = work or Work.for_size(len(data))
+    for reading in page_readings(data, work):  # no layer of its own: these are the rows as SQLite shows them
+        if databases == 0:
+            work.unread.add(TOO_DEEP)
+            break
+        yield reading
+        inside = decode(reading.data, work, layers=layers, databases=databases - 1)
+        yield from (Inner(inner, reading) for inner in inside)
     for reading in wide_readings(data, work):  # no layer of its own: it is the text as people see it
         yield reading
         yield from (Inner(inner, reading) for inner in decode(reading.data, work, layers=layers))

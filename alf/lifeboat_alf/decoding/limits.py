@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 LAYERS = 2
 """How many encodings may lie in each other."""
+DATABASES = 2
+"""How many SQLite databases may lie in rows of each other."""
 LEAST = 16
 """Bytes that a part has to decode to: no shorter secret is looked for."""
 MOST_BYTES = 64 << 20

@@ -1,22 +1,24 @@
-"""Decoded bytes that know which part of the original spells them."""
+"""Decoded bytes that know which parts of the original spell them."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 Span = tuple[int, int]
 
 
 class Reading(Protocol):
-    """Decoded bytes; `span` gives the part of the original that spells `data[start:end]`."""
+    """Decoded bytes; `spans` gives the parts of the original that spell `data[start:end]`: one, but where a value is
+    stored in several places."""
 
     @property
     def data(self) -> bytes: ...
 
-    def span(self, start: int, end: int) -> Span: ...
+    def spans(self, start: int, end: int) -> list[Span]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,9 @@ class Even:
     bytes_each: int
     end: int
 
-    def span(self, start: int, end: int) -> Span:
+    def spans(self, start: int, end: int) -> list[Span]:
         first, last = start // self.bytes_each, -(-end // self.bytes_each)
-        return min(self.at + first * self.letters, self.end), min(self.at + last * self.letters, self.end)
+        return [(min(self.at + first * self.letters, self.end), min(self.at + last * self.letters, self.end))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,8 @@ class Block:
     at: int
     end: int
 
-    def span(self, start: int, end: int) -> Span:
-        return self.at, self.end
+    def spans(self, start: int, end: int) -> list[Span]:
+        return [(self.at, self.end)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,28 @@ class Whole:
 
     data: bytes
 
-    def span(self, start: int, end: int) -> Span:
-        return start, end
+    def spans(self, start: int, end: int) -> list[Span]:
+        return [(start, end)]
+
+
+class Joined:
+    """Parts of the original behind each other."""
+
+    __slots__ = ("_begins", "_parts", "data")
+
+    def __init__(self, original: bytes, parts: Sequence[Span]) -> None:
+        self.data = b"".join(original[start:end] for start, end in parts)
+        self._parts = parts
+        self._begins = list(accumulate((end - start for start, end in parts), initial=0))
+
+    def spans(self, start: int, end: int) -> list[Span]:
+        found: list[Span] = []
+        for number in range(max(bisect_right(self._begins, start) - 1, 0), len(self._parts)):
+            begin, (first, last) = self._begins[number], self._parts[number]
+            if found and begin >= end:
+                break
+            found.append((min(first + max(start - begin, 0), last), min(first + max(end - begin, 0), last)))
+        return found
 
 
 Pieces = tuple[Sequence[int], Sequence[int]]
@@ -71,11 +93,11 @@ class Rewritten:
         self._pieces = pieces
         self._known: Pieces | None = None
 
-    def span(self, start: int, end: int) -> Span:
+    def spans(self, start: int, end: int) -> list[Span]:
         if start >= end:
             place = self._piece(start)[0]
-            return place, place
-        return self._piece(start)[0], self._piece(end - 1)[1]
+            return [(place, place)]
+        return [(self._piece(start)[0], self._piece(end - 1)[1])]
 
     def _piece(self, at: int) -> Span:
         """The part of the original that spells one byte."""
@@ -102,5 +124,5 @@ class Inner:
     def data(self) -> bytes:
         return self.inner.data
 
-    def span(self, start: int, end: int) -> Span:
-        return self.outer.span(*self.inner.span(start, end))
+    def spans(self, start: int, end: int) -> list[Span]:
+        return [span for part in self.inner.spans(start, end) for span in self.outer.spans(*part)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+import string
 from array import array
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -23,11 +24,13 @@ _STREAMS = (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0")
 _RUN = re.compile(b"x+")
 _SEPARATORS = b" :,-\t\r\nx\\"
 """What may stand between digits, with what may stand before them."""
+_DIGITS_AND_SEPARATORS = _HEXADECIMAL + _SEPARATORS
 _SEPARATED = re.compile(rb"(?:(?:0x|\\x)?[0-9A-Fa-f]{2}[ :,\t\r\n-]{1,16}){15,}(?:0x|\\x)?[0-9A-Fa-f]{2}")
 _GROUPED = re.compile(rb"(?:[0-9A-Fa-f]{4}[ :,\t\r\n-]{1,16}){7,}[0-9A-Fa-f]{2,4}")
 _DUMP = re.compile(
     rb"(?<![0-9A-Fa-f])[0-9A-Fa-f]{6,16}:?[ \t]{1,4}[^\r\n]{1,120}(?:\r?\n[0-9A-Fa-f]{6,16}:?[ \t][^\r\n]*)*"
 )
+_DUMP_BEGIN = re.compile(rb"(?<![0-9A-Fa-f])[0-9A-Fa-f]{6,16}:?[ \t]{1,4}[0-9A-Fa-f]{2}")
 _DUMP_LINE = re.compile(
     rb"^[0-9A-Fa-f]{6,16}:?[ \t]{1,4}((?:[0-9A-Fa-f]{2}[ \t]{0,2}){1,32})(?:[ \t]{2}[^\r\n]*|[ \t]*\|[^\r\n]*)?\r?$",
     re.MULTILINE,
@@ -36,12 +39,19 @@ _PAIR = re.compile(rb"(?:0x|\\x)?([0-9A-Fa-f]{2})")
 _VISIBLE = bytes(range(0x21, 0x7F))
 _LEAST_BASE85 = 40
 _BASE85 = re.compile(rb"[!-~]{1,65536}")
+_ALPHABETS85 = (
+    (bytes((*range(ord("!"), ord("u") + 1), ord("z"))), base64.a85decode),
+    (string.digits.encode() + string.ascii_letters.encode() + b"!#$%&()*+-;<=>?@^_`{|}~", base64.b85decode),
+)
 _BASE85_MARKS = frozenset(b"!#$%&()*;<=>?@^`{|}~'\"")
 
 
 def run_readings(data: bytes, work: Work) -> Iterator[Reading]:
     """Every run that says something when it is decoded."""
-    for start, end in _runs(data, _BASE64, -(-LEAST * 4 // 3)):
+    words = list(_runs(data, _BASE64, -(-LEAST * 4 // 3)))
+    if not words:
+        return  # the other alphabets are parts of this one, and need longer runs
+    for start, end in words:
         if _may_be_base64(data[start:end]):
             yield from _base64(data, start, end, work)
     for start, end in _runs(data, _HEXADECIMAL, LEAST * 2):
@@ -52,12 +62,17 @@ def run_readings(data: bytes, work: Work) -> Iterator[Reading]:
 
 def separated_readings(data: bytes, work: Work) -> Iterator[Reading]:
     """Hexadecimal digits with something between them, dumps too."""
-    signs = data.translate(_marking(_HEXADECIMAL), _SEPARATORS)
-    if b"x" * (LEAST * 2) not in signs:
+    stretches = [
+        (start, end)
+        for start, end in _runs(data, _DIGITS_AND_SEPARATORS, LEAST * 2)
+        if len(data[start:end].translate(None, _SEPARATORS)) >= LEAST * 2
+    ]
+    for stretch in stretches:
+        for hit in (*_SEPARATED.finditer(data, *stretch), *_GROUPED.finditer(data, *stretch)):
+            if work.take(len(hit[0])):
+                yield from _of_pairs(hit.start(), _PAIR.finditer(data, *hit.span()))
+    if not any(_DUMP_BEGIN.search(data, *stretch) for stretch in stretches):
         return
-    for hit in (*_SEPARATED.finditer(data), *_GROUPED.finditer(data)):
-        if work.take(len(hit[0])):
-            yield from _of_pairs(hit.start(), _PAIR.finditer(data, *hit.span()))
     for hit in _DUMP.finditer(data):
         if work.take(len(hit[0])):
             lines = (line.span(1) for line in _DUMP_LINE.finditer(hit[0]))
@@ -139,10 +154,14 @@ def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
     have none of most of it."""
     for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
         hit = _BASE85.match(data, start, end)
-        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < 4 or not work.take(10 * len(hit[0])):
+        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < 4:
             continue
-        for decode in (base64.a85decode, base64.b85decode):
-            yield from _of_base85(hit, decode)
+        # From the fifth character on all must be letters of the alphabet, but for a mark of two at the end.
+        inside = hit[0][4:-2]
+        decoders = [decode for alphabet, decode in _ALPHABETS85 if not inside.translate(None, alphabet)]
+        if decoders and work.take(10 * len(hit[0])):
+            for decode in decoders:
+                yield from _of_base85(hit, decode)
 
 
 def _of_base85(hit: re.Match[bytes], decode: Callable[[bytes], bytes]) -> Iterator[Reading]:

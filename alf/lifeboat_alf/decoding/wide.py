@@ -46,6 +46,8 @@ def wide_readings(data: bytes, work: Work) -> Iterator[Reading]:
 
 def wide_encoding(data: bytes) -> str | None:
     """The encoding that the first bytes of a text name, None when they name none."""
+    if data[:1] not in (b"\xff", b"\xfe", b"\0"):
+        return None
     return next((name for mark, name in _MARKS if data.startswith(mark)), None)
 
 

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lifeboat_alf import layout
-from lifeboat_alf.decoding import decode
+from lifeboat_alf.decoding import Work, decode
 from lifeboat_alf.decoding.compressed import is_text
 from lifeboat_alf.decoding.rewriting import joined_lines
+from lifeboat_alf.decoding.sqlite_pages import page_readings, within_pages
 from lifeboat_alf.decoding.squeezing import squeeze, squeezed_spans, squeezed_spellings
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purging import patterns as expressions
@@ -63,7 +64,7 @@ class Wanted:
         they touch. Vector files hold none. Raises PurgeError for a pattern that takes too long."""
         if path.startswith(layout.EMBEDDINGS):
             return []
-        found = list(self._found(body))
+        found = within_pages(body, list(self._found(body)))
         matches = in_memory(path, body, joined(found)) if found else found
         return lines_of(path, body, matches) if self.whole_lines and not is_binary(body) else matches
 
@@ -80,19 +81,26 @@ class Wanted:
                 yield from (view.span(start, end) for start, end in self._seen(view))
                 if is_binary(body):
                     break
+        yield from self._across_pages(body)
         if self.disguised:
             yield from self._disguised(body)
+
+    def _across_pages(self, body: bytes) -> Iterator[Span]:
+        """Places in rows of databases that are larger than a page."""
+        for reading in page_readings(body, Work.for_size(len(body))):
+            found = [*self._usual.find(reading.data), *self._wide.find(reading.data), *self._matched(reading.data)]
+            yield from (part for span in found for part in reading.spans(*span))
 
     def _disguised(self, body: bytes) -> Iterator[Span]:
         """Places of texts that another search than one for their bytes finds."""
         yield from self._broken(body)
         if (joined := joined_lines(body)) is not None:
-            yield from (joined.span(*span) for span in self._plain.find(joined.data))
+            yield from (part for span in self._plain.find(joined.data) for part in joined.spans(*span))
         for reading in decode(body):
             found = [*self._plain.find(reading.data), *self._broken(reading.data)]
             if self.patterns and is_text(reading.data):
                 found += self._matched(reading.data)
-            yield from (reading.span(start, end) for start, end in found)
+            yield from (part for span in found for part in reading.spans(*span))
 
     def _broken(self, data: bytes) -> Iterator[Span]:
         if self._squeezed:

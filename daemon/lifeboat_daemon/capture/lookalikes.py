@@ -1,7 +1,8 @@
 """What merely looks like a secret in an agent's files: where it stands and of which kind, never what it says; and which
 files were not looked into.
 
-It is kept as it is, since a note may speak of keys; status counts it and the doctor names it, until the file changes.
+It is kept as it is, since a note may speak of keys; status counts it and the doctor names it, until the file changes or
+the user says that it is to be cut there (`lifeboat agents cut`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from lifeboat_adapters.secrets import looks
+from lifeboat_adapters.credentials import Secret
+from lifeboat_adapters.secrets import looks, sentences
+from lifeboat_adapters.secrets.finder import encodable
+from lifeboat_adapters.secrets.looks import Look
 from lifeboat_alf.decoding import decode
 from lifeboat_daemon.state_db import StateDb
 
@@ -19,8 +23,20 @@ FACT = "lookalikes"
 UNREAD = "not_looked_into"
 """Where the caches keep the form of files in which secrets are not found: {archive path: form}."""
 
+DECISION = "cut_lookalikes"
+"""Where the vault keeps the names of files and rows of which the user said that what looks like a secret is cut."""
+
+LABEL = "looks like "
+"""How the label begins of a credential that was cut for its look."""
+
 LOOKED_AT = 1 << 20
-"""Bytes at the top of a file in which something that looks like a secret is looked for."""
+"""Bytes at the top of a file in which what is encoded is decoded, for the sake of secrets that nobody knows."""
+TOKENS_LOOKED_AT = 16 << 20
+"""Bytes at the top of a file in which the formats of known issuers are looked for as they are."""
+LARGEST_CUT = 4 << 20
+"""Bytes. What is encoded or compressed in more is not cut for its look."""
+MOST_CUT = 2001
+"""Of one file: one more than a file may have secrets."""
 MOST_PLACES = 20
 """Of one file. Whoever has read of twenty looks into the file."""
 _BINARY_SEEN_IN = 8192
@@ -36,17 +52,60 @@ class Place(NamedTuple):
 Places = dict[str, list[Place]]
 
 
-def places(original: bytes, kept: bytes) -> list[Place]:
-    """What looks like a secret in a file and is still there in the bytes that are kept of it. In what is encoded or is
-    no text only the formats of known issuers are looked for: a name before a random value says little there."""
-    top = original[:LOOKED_AT]
-    find = looks.find_tokens if b"\0" in top[:_BINARY_SEEN_IN] else looks.find
-    found = {(look.start, look.end): look.kind for look in find(top)}
+class Match(NamedTuple):
+    """What looks like a secret, and the parts of the file that spell it."""
+
+    spans: tuple[tuple[int, int], ...]
+    value: bytes
+    kind: str
+
+
+def matches(data: bytes) -> list[Match]:
+    """What looks like a secret in a file, in order. In what is encoded or is no text only the formats of known issuers
+    are looked for: a name before a random value says little there."""
+    top = data[:LOOKED_AT]
+    is_binary = b"\0" in top[:_BINARY_SEEN_IN]
+    whole = data[:TOKENS_LOOKED_AT]
+    found = dict[tuple[tuple[int, int], ...], Match]()
+    tokens = looks.find_tokens(whole) if is_binary or len(whole) > len(top) else []
+    for look in [*tokens, *([] if is_binary else looks_in_text(top))]:
+        match = Match(((look.start, look.end),), data[look.start : look.end], look.kind)
+        found[match.spans] = match
     for reading in decode(top):
         for look in looks.find_tokens(reading.data):
-            found.setdefault(reading.span(look.start, look.end), look.kind)
-    still = (Place(_line(top, start), kind) for (start, end), kind in sorted(found.items()) if top[start:end] in kept)
+            spans = tuple(reading.spans(look.start, look.end))
+            found.setdefault(spans, Match(spans, reading.data[look.start : look.end], look.kind))
+    return sorted(found.values())
+
+
+def looks_in_text(data: bytes) -> list[Look]:
+    """What looks like a secret in a text, or is told as one."""
+    found = looks.find(data)
+    told = (
+        one for one in sentences.find(data) if all(one.end <= look.start or one.start >= look.end for look in found)
+    )
+    return [*found, *told]
+
+
+def places(original: bytes, kept: bytes) -> list[Place]:
+    """What looks like a secret in a file and is still there in the bytes that are kept of it."""
+    still = (
+        Place(_line(original, found.spans[0][0]), found.kind)
+        for found in matches(original)
+        if all(original[start:end] in kept for start, end in found.spans)
+    )
     return list(dict.fromkeys(still))[:MOST_PLACES]
+
+
+def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret]:
+    """The secrets of a file of which the user said that what looks like one is one. `name` is what it is called."""
+    found = sorted(known, key=lambda secret: secret.start)
+    for match in matches(data)[:MOST_CUT]:
+        value = encodable(match.value.decode("utf-8", "surrogateescape"))
+        for start, end in match.spans:
+            if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
+                found.append(Secret(start, end, value, "custom", "custom", f"{LABEL}{match.kind}: {name}"))
+    return sorted(found, key=lambda secret: secret.start)
 
 
 def _line(data: bytes, at: int) -> int:
@@ -56,6 +115,12 @@ def _line(data: bytes, at: int) -> int:
 def text_of(found: Iterable[Place]) -> str:
     """`github_token (line 3), api_key (line 7)`."""
     return ", ".join(f"{place.kind} (line {place.line})" for place in found)
+
+
+def token_secrets(name: str, texts: Iterable[str | bytes]) -> list[Secret]:
+    """What looks like a secret in the texts of a row, as secrets that are looked for everywhere."""
+    data = (text if isinstance(text, bytes) else encodable(text).encode("utf-8", "surrogateescape") for text in texts)
+    return [secret for text in data for secret in with_secrets(name, text, ())]
 
 
 def read(db: StateDb) -> Places:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from lifeboat_adapters.secrets import looks
 from lifeboat_adapters.secrets.finder import Known, encodable
 from lifeboat_alf import codec, metas
 from lifeboat_daemon.capture import lookalikes
@@ -56,7 +55,7 @@ def _holds(cutter: Cutter, data: bytes) -> bool:
 def lookalikes_in(texts: Sequence[str | bytes], kept: Sequence[str | bytes]) -> Iterator[tuple[int, list[Place]]]:
     """What merely looks like a secret in texts and is still there in what is kept of them, by place."""
     data = [_bytes(text) for text in texts]
-    if looks.find(b"\n".join(data)):
+    if lookalikes.looks_in_text(b"\n".join(data)):
         for place, (one, other) in enumerate(zip(data, kept, strict=True)):
             if found := lookalikes.places(one, _bytes(other)):
                 yield place, found

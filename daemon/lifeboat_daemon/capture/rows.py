@@ -186,9 +186,18 @@ class Rows:
     def _look_into(self, batch: list[Differing]) -> set[Any]:
         """Note the rows of a batch in which a secret stands."""
         place = self._place
+        for row in batch:
+            self._learn_looks(row.values)
         found = row_cuts.holding(self._cutter, [row.values for row in batch])
         self._cut.update((values[place], values) for values in found)
         return {values[place] for values in found}
+
+    def _learn_looks(self, values: tuple[Any, ...]) -> None:
+        """Take what looks like a secret in a row for one, where the user said so."""
+        name = "" if self._store is None else f"{self._store.name} {values[self._place]}"
+        if self._cutter.cuts_looks_of_row(name):
+            texts = [value for value in values if isinstance(value, str | bytes)]
+            self._cutter.learn(lookalikes.token_secrets(name, texts))
 
     def _cut_out(self, store: MemoryStore, found: Found) -> None:
         """Cut what was noted."""

@@ -26,6 +26,7 @@ from lifeboat_alf.decoding import Work, decode
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_daemon import state_documents
+from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
 from lifeboat_daemon.purge.keep_out import KeepOut
@@ -88,7 +89,8 @@ class Sealable(NamedTuple):
 
 class Cutter:
     """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one. `gaps` are
-    the paths of files that a restore wrote with placeholders, and those that still have some afterwards."""
+    the paths of files that a restore wrote with placeholders, and those that still have some afterwards; `cut_looks`
+    are the files and rows of which what looks like a secret is cut."""
 
     def __init__(
         self,
@@ -101,6 +103,7 @@ class Cutter:
         now: str,
         keep_out: KeepOut | None = None,
         gaps: frozenset[str] = frozenset(),
+        cut_looks: Iterable[str] | None = None,
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -109,6 +112,7 @@ class Cutter:
         self._overlay = overlay
         self._now = now
         self._keep_out = keep_out or KeepOut()
+        self._cut_looks = frozenset(cut_looks or ())
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
         self._former = lengths_in(self._prints)
@@ -148,12 +152,28 @@ class Cutter:
     def secrets_in(self, path: str, data: bytes) -> list[Secret] | None:
         """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
         found = self._adapter.secrets(path, data)
+        if self._cuts_looks(path):
+            found = lookalikes.with_secrets(path.rpartition("/")[2], data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
             raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
         if found and path in self.gaps:
             marks = [cutting.placeholder(gap[cutting.CREDENTIAL]).decode() for gap in self._gaps_in(path, data)]
             found = [secret for secret in found if not any(mark in secret.value for mark in marks)]
         return self._adapter.opened(self._installation, found) if found else found
+
+    def cuts_looks_of_row(self, name: str) -> bool:
+        """Whether the user said that what looks like a secret is cut out of a row."""
+        return name in self._cut_looks
+
+    def _cuts_looks(self, path: str) -> bool:
+        """Whether what looks like a secret is cut out of a file: the user said so here, or where it was captured
+        before."""
+        if path in self._cut_looks:
+            return True
+        old = self._overlay.old(path)
+        ids = [item.get(cutting.CREDENTIAL) for item in old.meta.get(metas.CUTS, ())] if old is not None else []
+        labels = (self._documents[each].get("label") for each in ids if each in self._documents)
+        return any(str(label or "").startswith(lookalikes.LABEL) for label in labels)
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
@@ -223,7 +243,7 @@ class Cutter:
         if not own and not known and not gaps:
             self.release(path)
             return data, []
-        if known and self._stood_in_clear(path):
+        if (known and self._stood_in_clear(path)) or self._looks_stood_in_clear(path, data, own):
             self.exposed.add(path)
         kinds = {value: self._discreet(_kind_of(secret)) for secret, value, _ in own}
         sealed_in = {secret.value: value for secret, value, _ in own}
@@ -268,6 +288,14 @@ class Cutter:
         """Whether the head has a known value in this file: it became known since."""
         old = self._overlay.old_body(path)
         return old is not None and any(True for _ in self.known_in(old))
+
+    def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
+        """Whether the head has in clear what is cut for its look from now on."""
+        looks = [
+            data[one.secret.start : one.secret.end] for one in own if one.secret.label.startswith(lookalikes.LABEL)
+        ]
+        old = self._overlay.old_body(path) if looks else None
+        return old is not None and any(literal in old for literal in looks)
 
     def release(self, path: str) -> None:
         """The file is gone, or holds no secret any more."""
@@ -439,11 +467,11 @@ class Cutter:
         yield from self._spelled_in(data)
         for reading in decode(data, work):
             for found in self._spelled_in(reading.data):
-                start, end = reading.span(found.start, found.end)
-                if end - start > LARGEST_CUT:
+                spans = reading.spans(found.start, found.end)
+                if sum(end - start for start, end in spans) > LARGEST_CUT:
                     work.unread.add(HOLDS_SECRET)
                 else:
-                    yield Known(start, end, found.value)
+                    yield from (Known(start, end, found.value) for start, end in spans)
 
     def _spelled_in(self, data: bytes) -> Iterator[Known]:
         """Values of this capture, and those that only earlier ones read, as words of their own."""

@@ -70,6 +70,7 @@ class Work:
             session.now,
             session.keep_out,
             withheld.gaps(session.vault),
+            session.vault.get(lookalikes.DECISION),
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(

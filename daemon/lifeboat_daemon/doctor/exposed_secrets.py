@@ -8,8 +8,14 @@ from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.words import argument
 
 TITLE = "Secrets in older states"
+
+
+def purge_command(agent: str) -> str:
+    """The command that takes a secret out of older sequences; it reads the secret from its input."""
+    return f"lifeboat purge {argument(agent)} --text-stdin"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -23,7 +29,10 @@ def _exposed(context: Context, agent: Agent) -> Iterator[Finding]:
         kept = {row.number for row in vault.sequences()}
     concerned = {path: last for path, last in found.items() if any(number <= last for number in kept)}
     for path, last in sorted(concerned.items()):
-        result = f"{path} holds a secret in clear in kept sequences up to {last}: it was not known then to be one"
-        yield Finding(Level.WARNING, agent.name, result, "give the service a new secret; the old one counts as read")
+        result = (
+            f"{path} holds a secret in clear in kept sequences up to {last}: it was not known then to be one. "
+            "Replace it at its service, and purge the old one"
+        )
+        yield Finding(Level.WARNING, agent.name, result, purge_command(agent.name))
     if not concerned:
         yield Finding(Level.OK, agent.name, "no secret is known to stand in clear in a kept sequence")

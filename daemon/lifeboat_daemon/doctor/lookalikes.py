@@ -9,18 +9,22 @@ from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import path_text
+from lifeboat_daemon.words import argument, file_name, path_text
 
 TITLE = "What looks like a secret"
-FIX = (
-    "put it into the runtime's credential store, or as NAME=value into a .env file of the workspace: then it is cut "
-    "everywhere; have the service revoke what was written down; a false alarm: write lifeboat:allow on that line"
+REST = (
+    "Revoke it at its service, for whoever reads the file has it. If it is no secret, write lifeboat:allow on that line"
 )
 
 
 def check(context: Context) -> Iterator[Finding]:
     for agent in everyone(context):
         yield from _of(context, agent)
+
+
+def cut_command(agent: str, path: str) -> str:
+    """The command from which on it is cut."""
+    return f"lifeboat agents cut {argument(agent)} {argument(file_name(path))}"
 
 
 def _of(context: Context, agent: Agent) -> Iterator[Finding]:
@@ -31,7 +35,7 @@ def _of(context: Context, agent: Agent) -> Iterator[Finding]:
                 found, unread = lookalikes.read(db), lookalikes.read_unread(db)
     for path, places in sorted(found.items()):
         result = f"{path_text(path)} holds in clear what looks like a secret: {lookalikes.text_of(places)}"
-        yield Finding(Level.WARNING, agent.name, result, FIX)
+        yield Finding(Level.WARNING, agent.name, f"{result}. {REST}", cut_command(agent.name, path))
     for path, form in sorted(unread.items()):
         yield Finding(Level.OK, agent.name, f"{path_text(path)} was not looked into for secrets: {form}")
     if not found:

@@ -44,6 +44,21 @@ def test_every_other_row_stays(tmp_path: Path, statement: str) -> None:
     assert last == f"now {' ' * len(TEXT)}, and more"
 
 
+@pytest.mark.parametrize("before", range(0, 512, 16))
+def test_a_text_over_two_pages_goes_and_every_other_row_stays(tmp_path: Path, before: int) -> None:
+    path, wanted = tmp_path / "own.db", Wanted(texts=(TEXT,))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("pragma page_size=512")
+        connection.execute("pragma synchronous=off")
+        connection.execute("create table fact(id integer primary key, said)")
+        value = ("." * before + TEXT).ljust(2000, ",")
+        connection.executemany("insert into fact(said) values (?)", [("before",), (value,), ("after",)])
+    body = path.read_bytes()
+    made = cut(PATH, body, lambda body: wanted.spans(PATH, body), passage=True)
+    assert made is not None and not made.is_dropped
+    assert rows(tmp_path, made.body) == ["before", value.replace(TEXT, " " * len(TEXT)), "after"]
+
+
 @pytest.mark.parametrize(
     ("text", "statement"),
     [

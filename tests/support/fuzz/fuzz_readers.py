@@ -12,6 +12,7 @@ import argparse
 import contextlib
 import io
 import json
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -220,9 +221,9 @@ def decode_disguises(data: bytes) -> bool:
         decoded += len(reading.data)
         size = len(reading.data)
         for start, end in ((0, size), (size // 2, size), (size // 3, size // 2)):
-            first, last = reading.span(start, end)
-            if not 0 <= first <= last <= len(data):
-                raise AssertionError(f"{start}..{end} of a reading is {first}..{last} of {len(data)} bytes")
+            spans = reading.spans(start, end)
+            if not spans or not all(0 <= first <= last <= len(data) for first, last in spans):
+                raise AssertionError(f"{start}..{end} of a reading is {spans} of {len(data)} bytes")
     if decoded > 3 * (Work.for_size(len(data)).bytes_left - work.bytes_left) + 3 * len(data):
         raise AssertionError("more was decoded than was paid for")
     return decoded > 0
@@ -325,7 +326,7 @@ def seeds(name: str) -> list[bytes]:
         from support.disguises import DISGUISES, SECRET
 
         readable = (name for name in DISGUISES if any(decode(DISGUISES[name](SECRET))))
-        return [DISGUISES[name](SECRET) for name in readable]
+        return [*(DISGUISES[name](SECRET) for name in readable), _database(SECRET)]
     if name.endswith("-entries"):
         return _entries(_snapshot() if name == "snapshot-entries" else _delta())
     return {
@@ -367,6 +368,16 @@ def seeds(name: str) -> list[bytes]:
             b'{"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": "m", "data": {"code": "busy"}}}\n'
         ],
     }[name]
+
+
+def _database(said: str) -> bytes:
+    """A database with a row in several pages, and one that was deleted."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as opened:
+        opened.execute("pragma page_size = 512")
+        opened.execute("create table notes (id integer primary key, said)")
+        opened.executemany("insert into notes (said) values (?)", [(said * 12,), ("x" * 900 + said * 9,)])
+        opened.execute("delete from notes where id = 1")
+        return opened.serialize()
 
 
 def _entries(archive: bytes) -> list[bytes]:

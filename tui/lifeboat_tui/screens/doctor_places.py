@@ -40,6 +40,8 @@ def place_of(found: Finding) -> Place | None:
     fix = found.fix or ""
     if fix.startswith("lifeboat doctor --remote"):
         return Place("remotes", "the second copies (t tests one)")
+    if fix.startswith("lifeboat agents cut "):
+        return None  # no screen does it
     for beginning, screen, label, is_of_agent in _PLACES:
         if fix == beginning or fix.startswith(f"{beginning} "):
             agent = _agent_in(fix, beginning) if is_of_agent else None

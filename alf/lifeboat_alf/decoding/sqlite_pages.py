@@ -1,0 +1,234 @@
+"""SQLite databases: rows that are larger than a page, put together from their pages. Also of rows that were deleted.
+
+SQLite keeps the beginning of a large row in a page of a B-tree, and the rest in a list of overflow pages, each of which
+begins with the number of the next one ("Database File Format", 1.5 and 1.6). SQLite itself is not asked: it does not
+tell where in the file a value stands, and shows nothing of what lies in freed pages.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from lifeboat_alf.decoding.limits import TOO_LARGE, Work
+from lifeboat_alf.decoding.readings import Joined, Reading, Span
+
+HEADER = b"SQLite format 3\0"
+_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR = 13, 10, 2
+_TREE_PAGES = bytes((2, 5, 10, 13))
+_HEADER_SIZE = 100
+_NUMBER = struct.Struct(">I")
+_SMALL_NUMBER = re.compile(rb"\0(?=\0(?:[^\0]|\0[^\0]))")
+_NUMBERS = re.compile(rb"\0(?!\0\0\0)")
+"""Where a page number under 2^16, or under 2^24, may stand."""
+_WINDOW = 16 << 10
+"""Bytes of a list that are read where it is not known that the list belongs to what stands before it."""
+_MOST_WHOLE, _MOST_WINDOWS = 4, 64
+"""How often a page is read behind what may be a remainder of its deleted row."""
+
+
+def page_readings(data: bytes, work: Work) -> Iterator[Reading]:
+    """Every row that lies in several pages, of every database that begins in these bytes."""
+    at = data.find(HEADER)
+    while at >= 0:
+        size = _page_size(data, at)
+        if size:
+            if not work.take(len(data) - at):
+                return
+            yield from _Pages(data, at, size, size - data[at + 20]).readings(work)
+        at = data.find(HEADER, at + 1)
+
+
+def _page_size(data: bytes, at: int) -> int:
+    """The size of a database's pages; 0 for bytes that are none."""
+    if len(data) < at + _HEADER_SIZE or data[at + 21 : at + 24] != b"\x40\x20\x20":
+        return 0
+    size = int.from_bytes(data[at + 16 : at + 18], "big")
+    size = 1 << 16 if size == 1 else size
+    return size if size >= 512 and size & (size - 1) == 0 and size - data[at + 20] >= 480 else 0
+
+
+def within_pages(data: bytes, spans: Sequence[Span]) -> list[Span]:
+    """Spans in a database without those across the end of a page of which another one is a part. The number of a page
+    stands there: a value in two pages has a span in each."""
+    page = _page_size(data, 0) if data.startswith(HEADER) else 0
+    if not page:
+        return list(spans)
+    inside = sorted(span for span in spans if span[0] // page == max(span[1] - 1, 0) // page)
+    across = [span for span in spans if span[0] // page != max(span[1] - 1, 0) // page]
+    begins = [start for start, _ in inside]
+    return inside + [
+        (start, end) for start, end in across if (at := bisect_left(begins, start)) == len(begins) or begins[at] >= end
+    ]
+
+
+@dataclass(slots=True)
+class _Pages:
+    """The pages of one database, numbered from 1. `at` is where it begins, `usable` how many bytes of a page are used.
+
+    `loose` are the pages that are in no B-tree: they begin with the number of another page. `trunks` are those that
+    list freed pages, with the length of the list. `used` are the pages that were read in a list.
+    """
+
+    data: bytes
+    at: int
+    size: int
+    usable: int
+    loose: set[int] = field(default_factory=set)
+    trunks: dict[int, int] = field(default_factory=dict)
+    used: set[int] = field(default_factory=set)
+    tries: Counter[int] = field(default_factory=Counter)
+
+    def readings(self, work: Work) -> Iterator[Reading]:
+        firsts = self.data[self.at :: self.size]
+        self.loose = {number for number, first in enumerate(firsts, 1) if first == 0 and number > 1}
+        if not self.loose:
+            return
+        self.trunks = self._freed_lists()
+        for number, first in enumerate(firsts, 1):
+            if number == 1 or first in _TREE_PAGES or number in self.trunks:
+                yield from self._rows_of(number, work)
+        yield from self._without_beginning(work)
+
+    def _place(self, number: int) -> int:
+        return self.at + (number - 1) * self.size
+
+    def _next(self, number: int) -> int:
+        """The page behind a page of a list; 0 for the last."""
+        following = self._number_at(self._place(number))
+        return following if following in self.loose and number not in self.trunks else 0
+
+    def _number_at(self, place: int) -> int:
+        number: int = _NUMBER.unpack_from(self.data, place)[0] if place + 4 <= len(self.data) else 0
+        return number
+
+    def _freed_lists(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        number = self._number_at(self.at + 32)
+        while number in self.loose and number not in found:
+            place = self._place(number)
+            listed = min(8 + 4 * self._number_at(place + 4), self.usable)
+            found[number] = listed
+            number = self._number_at(place)
+        return found
+
+    # Rows ---------------------------------------------------------------------------------------------------------
+
+    def _rows_of(self, number: int, work: Work) -> Iterator[Reading]:
+        """What begins in a page and goes on in another."""
+        start = self._place(number)
+        end = min(start + self.usable, len(self.data))
+        pattern = _SMALL_NUMBER if len(self.data) < self.size << 16 else _NUMBERS
+        behind = start + (_HEADER_SIZE if number == 1 else self.trunks.get(number, 4))
+        places = [hit.start() for hit in pattern.finditer(self.data, behind, end)]
+        places = [place for place in places if place + 4 <= end and self._number_at(place) in self.loose]
+        if not places:
+            return
+        cells = [] if number in self.trunks else list(self._cells(number, end))
+        begins = {pointer: payload for _, payload, pointer in cells}
+        inside = bytearray(end - start)
+        for cell, _, pointer in cells:
+            inside[cell - start : pointer + 4 - start] = b"x" * (pointer + 4 - cell)
+        for place in places:
+            if place in begins:
+                yield from self._reading((begins[place], place), self._number_at(place), work)
+            elif not inside[place - start]:
+                yield from self._remainder((start, place), self._number_at(place), work)
+
+    def _cells(self, number: int, end: int) -> Iterator[tuple[int, int, int]]:
+        """Where each row of a page begins, where its content does, and where the number of its next page stands, or
+        would."""
+        start = self._place(number)
+        head = start + (_HEADER_SIZE if number == 1 else 0)
+        kind = self.data[head]
+        if kind not in (_TABLE_LEAF, _INDEX_LEAF, _INDEX_INTERIOR):
+            return
+        pointers = head + (12 if kind == _INDEX_INTERIOR else 8)
+        count = min(int.from_bytes(self.data[head + 3 : head + 5], "big"), max(end - pointers, 0) // 2)
+        for (offset,) in struct.iter_unpack(">H", self.data[pointers : pointers + 2 * count]):
+            cell = start + offset
+            place = cell + (4 if kind == _INDEX_INTERIOR else 0)
+            length, place = self._varint(place, end)
+            if kind == _TABLE_LEAF:
+                _, place = self._varint(place, end)
+            pointer = place + self._local(kind, length)
+            if cell < pointer <= end - 4 and length:
+                yield cell, place, pointer
+
+    def _local(self, kind: int, length: int) -> int:
+        """How many bytes of a row stand in the page of the B-tree."""
+        most = self.usable - 35 if kind == _TABLE_LEAF else (self.usable - 12) * 64 // 255 - 23
+        if length <= most:
+            return length
+        least = (self.usable - 12) * 32 // 255 - 23
+        here = least + (length - least) % (self.usable - 4)
+        return here if here <= most else least
+
+    def _varint(self, place: int, end: int) -> tuple[int, int]:
+        value = 0
+        for count, byte in enumerate(self.data[place : min(place + 9, end)], 1):
+            if count == 9:
+                return value << 8 | byte, place + count
+            value = value << 7 | byte & 0x7F
+            if byte < 0x80:
+                return value, place + count
+        return 0, end
+
+    # What is put together -----------------------------------------------------------------------------------------
+
+    def _remainder(self, before: Span, number: int, work: Work) -> Iterator[Reading]:
+        """What may be the rest of a deleted row, and may be anything."""
+        self.tries[number] += 1
+        if self.tries[number] <= _MOST_WHOLE:
+            yield from self._reading(before, number, work)
+        elif self.tries[number] <= _MOST_WINDOWS:
+            yield from self._reading(before, number, work, _WINDOW)
+        else:
+            work.unread.add(TOO_LARGE)
+
+    def _without_beginning(self, work: Work) -> Iterator[Reading]:
+        """Lists whose beginning was overwritten; and those that a list of freed pages was written into."""
+        followed = {self._next(number) for number in self.loose}
+        heads = sorted(self.loose - followed - self.trunks.keys())
+        for number in heads:
+            if number not in self.used:
+                yield from self._reading(None, number, work)
+        for trunk, listed in self.trunks.items():
+            before = self._place(trunk) + listed, self._place(trunk) + self.usable
+            if before[1] > len(self.data) or not self.data[before[0] : before[1]].strip(b"\0"):
+                continue
+            nearest = sorted(heads, key=lambda head: (head != trunk + 1, head))
+            for number in nearest:
+                yield from self._remainder(before, number, work)
+        for number in sorted(self.loose - self.used - self.trunks.keys()):
+            if number not in self.used:  # a list that ends where it began
+                yield from self._reading(None, number, work)
+
+    def _reading(self, before: Span | None, number: int, work: Work, most: int | None = None) -> Iterator[Reading]:
+        parts = [] if before is None else [before]
+        parts += self._list(number, most)
+        size = sum(end - start for start, end in parts)
+        if len(parts) > 1 and work.take(size):
+            yield Joined(self.data, parts)
+
+    def _list(self, number: int, most: int | None) -> Iterator[Span]:
+        """The content of a page and of those behind it. Of pages that an earlier list had, only as much follows as
+        shows what stands across the border."""
+        seen = set[int]()
+        left = most
+        while number and number not in seen and (left is None or left > 0):
+            seen.add(number)
+            if left is None and number in self.used and len(seen) > 1:
+                left = _WINDOW
+            start = self._place(number)
+            span = start + self.trunks.get(number, 4), min(start + self.usable, len(self.data))
+            if span[0] < span[1]:
+                yield span
+            left = None if left is None else left - (span[1] - span[0])
+            if most is None:
+                self.used.add(number)
+            number = self._next(number)

@@ -1,0 +1,149 @@
+"""`lifeboat agents cut`: what is only reported as a secret is cut from then on, by the command of the doctor."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import shlex
+from pathlib import Path
+
+import pytest
+
+from lifeboat_adapters.secrets import payload
+from lifeboat_alf import layout
+from lifeboat_daemon.cut_looks import CutLooks, cut_looks
+from lifeboat_daemon.doctor import Finding, Level, exposed_secrets, lookalikes
+from lifeboat_daemon.errors import UnknownPath
+from lifeboat_keys import sealing
+from support.credential_files import samples
+from support.daemon.cli_client import run
+from support.daemon.protected import MEMORY, Protected
+
+TOKEN = "ghp_000000000000000000000000000000000000"
+KEY = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"
+NOTE = "raw/openclaw/memory/note.md"
+
+
+@pytest.fixture
+def ada(tmp_path: Path) -> Protected:
+    protected = Protected(tmp_path)
+    protected.write("MEMORY.md", MEMORY)
+    protected.add()
+    return protected
+
+
+def _findings(protected: Protected) -> list[Finding]:
+    return [found for found in lookalikes.check(protected.context) if found.level is Level.WARNING]
+
+
+def _cut(protected: Protected, *paths: str) -> CutLooks:
+    return cut_looks(protected.context, protected.agent, paths)
+
+
+def _whole(protected: Protected, path: str) -> bytes:
+    sealed = {one["id"]: one for one in protected.document(layout.CREDENTIALS)["credentials"]}
+    secret = protected.context.keys().agent_secret(protected.agent.id)
+    cuts = (protected.meta(path) or {})["cuts"]
+    return payload.whole(
+        path, protected.body(path), cuts, lambda key: payload.decode(sealing.unseal(sealed[key], secret))
+    )
+
+
+def test_everything_that_is_reported_can_be_cut_by_the_command_that_is_printed(tmp_path: Path) -> None:
+    made = Protected(tmp_path / "agent", config="{}\n")
+    reported = [sample for sample in samples(tmp_path) if sample.outcome == "reported"]
+    for sample in reported:
+        made.write(sample.path, sample.text)
+    made.add()
+    commands = [found.fix or "" for found in _findings(made)]
+    assert len(commands) == len(reported)
+    for command in commands:
+        words = shlex.split(command)
+        assert words[:3] == ["lifeboat", "agents", "cut"]
+        done = _cut(made, *words[4:])
+        assert done.left == {}
+    assert _findings(made) == []
+    for sample in reported:
+        path = next(where for where in (f"artifacts/{sample.path}", f"raw/openclaw/{sample.path}") if made.meta(where))
+        assert sample.secret.encode() not in made.body(path)
+        assert sample.secret.encode("utf-16-le") not in made.body(path)
+        whole = sample.text if isinstance(sample.text, bytes) else sample.text.encode()
+        assert _whole(made, path) == whole
+
+
+def test_what_is_cut_is_cut_in_later_versions_and_in_other_files(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    ada.write("memory/note.md", f"Now it is {TOKEN[:-1]}1 and {TOKEN}.\n")
+    ada.write("memory/other.md", f"Also {TOKEN[:-1]}1.\n")
+    ada.capture()
+    for path in (NOTE, "raw/openclaw/memory/other.md"):
+        assert TOKEN[:-1].encode() not in ada.body(path)
+    assert _findings(ada) == []
+
+
+def test_a_short_password_is_cut_though_no_print_of_it_is_kept(ada: Protected) -> None:
+    ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
+    ada.capture()
+    assert _cut(ada, "memory/note.md").left == {}
+    assert b"r7Kq2zW9" not in ada.body(NOTE)
+    ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/y\n")
+    ada.capture()
+    assert b"r7Kq2zW9" not in ada.body(NOTE)
+
+
+def test_tokens_in_one_compressed_part_are_cut_with_it(ada: Protected) -> None:
+    body = gzip.compress(f"{TOKEN} and {TOKEN[:-1]}1".encode())
+    ada.write("notes/a.gz", body)
+    ada.write("notes/mail.txt", base64.encodebytes(f"{'words ' * 20}{TOKEN[:-1]}2\n".encode()))
+    ada.capture()
+    assert _cut(ada, "notes/a.gz", "notes/mail.txt").left == {}
+    assert _whole(ada, "artifacts/notes/a.gz") == body
+
+
+def test_older_sequences_are_named_with_the_purge_that_takes_it_out_of_them(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    before = ada.capture().sequence
+    assert _cut(ada, "memory/note.md").exposed == before
+    (found,) = (one for one in exposed_secrets.check(ada.context) if one.level is Level.WARNING)
+    assert found.fix == f"lifeboat purge {ada.agent.name} --text-stdin"
+
+
+def test_of_a_file_in_which_nothing_is_reported_what_comes_later_is_cut(ada: Protected) -> None:
+    assert _cut(ada, "MEMORY.md").cut == {}
+    ada.write("MEMORY.md", f"{MEMORY}\n{TOKEN}\n")
+    ada.capture()
+    assert TOKEN.encode() not in ada.body("raw/openclaw/MEMORY.md")
+
+
+def test_a_file_that_is_not_captured_is_refused(ada: Protected) -> None:
+    with pytest.raises(UnknownPath) as refused:
+        _cut(ada, "memory/no\nsuch.md")
+    assert "\n" not in refused.value.message
+
+
+def test_the_command_says_what_it_cut_and_how_to_purge_the_past(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.write("memory/note.md", f"Once it was {KEY}.\n")
+    before = ada.capture().sequence
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
+    (found,) = _findings(ada)
+    document = run(*shlex.split(found.fix or "")[1:])
+    assert document["cut"] == [{"path": NOTE, "places": [{"line": 1, "kind": "github_token"}]}]
+    assert (document["left"], document["exposed_up_to"]) == ([], before)
+    assert document["purge"] == f"lifeboat purge {ada.agent.name} --text-stdin"
+    assert KEY not in str(document)
+
+
+def test_what_was_cut_for_its_look_is_cut_by_a_machine_that_was_not_told(ada: Protected) -> None:
+    """As after an adoption: the decision lies in the vault of the machine where the user took it."""
+    ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.set("cut_lookalikes", None)
+    ada.write("memory/note.md", "Now postgres://me:r7Kq2zW9@db.example.com/y\n")
+    ada.capture()
+    assert b"r7Kq2zW9" not in ada.body(NOTE)

@@ -1,0 +1,31 @@
+"""The page of the forms of secrets says what the tests of captures make and expect."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from support.credential_files import samples
+from support.disguises import DISGUISES
+
+PAGE = (Path(__file__).parents[2] / "docs" / "secret-forms.md").read_text()
+
+
+def _rows(heading: str) -> list[list[str]]:
+    """The cells of the first table below a heading."""
+    part = PAGE.split(f"## {heading}\n")[1]
+    table = re.search(r"(?:^\|.*\n)+", part, re.MULTILINE)
+    assert table is not None
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines()[2:]]
+
+
+def test_every_disguise_of_a_known_secret_is_in_the_table_and_is_cut() -> None:
+    """`test_capture_disguises` has each of them cut."""
+    assert _rows("A secret that Lifeboat knows") == [[name, "cut", "cut", "cut"] for name in DISGUISES]
+
+
+def test_every_kind_of_unknown_secret_is_in_the_table_with_its_outcome(tmp_path: Path) -> None:
+    """`test_capture_credential_files` has each of them come out so; none is kept without a word."""
+    said = [[cell.split("`")[1], outcome] for cell, outcome in _rows("A secret that Lifeboat does not know")]
+    assert said == [[sample.path, sample.outcome] for sample in samples(tmp_path)]
+    assert {outcome for _, outcome in said} == {"cut", "reported"}
