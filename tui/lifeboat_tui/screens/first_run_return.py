@@ -53,7 +53,7 @@ class AgentPage(Page):
         self.say(f"Which agents has {self.known.remote}?")
         self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents
         table = self.query_one(Table)
-        table.empty = f"{self.known.remote} has no agent yet."
+        table.empty = f"{plain(self.known.remote)} has no agent yet."
         table.show([self._row(one) for one in self._agents])
         self.say("Which agent shall come here?")
 
