@@ -102,9 +102,9 @@ async def test_nothing_that_stands_on_a_screen_steers_the_terminal(screen: str, 
 async def test_a_list_that_is_empty_names_its_agent_on_one_line() -> None:
     link = hostile()
     agent = link._answers[("status",)].document["agents"][0]["id"]
-    for words, answer in link._answers.items():
-        if words[0] in ("timeline", "search"):
-            link._answers[words] = msgspec.structs.replace(answer, document={})
+    for asked, answer in link._answers.items():
+        if asked[0] in ("timeline", "search"):
+            link._answers[asked] = msgspec.structs.replace(answer, document={})
     async with dashboard(link, screen="timeline", agent=agent) as pilot:
         await settled(pilot)
         assert "is kept yet" in text_of(pilot)

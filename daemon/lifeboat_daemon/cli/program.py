@@ -55,6 +55,7 @@ class Program(LazyGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         misplaced_words.refuse_in_arguments(args)
+        misplaced_words.refuse_in_environment(os.environ)
         command_again.remember(ctx, args)
         return super().parse_args(ctx, args)
 

@@ -14,8 +14,9 @@ from lifeboat_daemon.words import argument
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """`at` is a sequence or a time, None for the newest state; `remote` where it comes from, None for this machine;
-    `to` the folder, None for the agent's own; `runtime` None for its own. `seen` is the code of the unsigned state that the
-    user accepted, None before that. The rest is what the options of `lifeboat restore` of the same names are."""
+    `to` the folder, None for the agent's own; `runtime` None for its own. `seen` is the code of the unsigned state
+    that the user accepted, None before that. The rest is what the options of `lifeboat restore` of the same names
+    are."""
 
     agent: str
     at: str | None = None
