@@ -16,6 +16,7 @@ from typing import Any
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_daemon.settings import SETTINGS, Setting, setting
 
 DEFAULT = "default"
@@ -142,20 +143,37 @@ def parse(data: bytes, name: str = FILE) -> dict[str, Any]:
     try:
         written = dict(flatten(read_toml(data)))
     except ValueError as error:
-        raise ConfigError(f"{name}: {error if name == FILE else 'this is no TOML'}") from None
+        is_quotable = name == FILE or isinstance(error, WordsInFile)
+        raise ConfigError(f"{name}: {error if is_quotable else 'this is no TOML'}") from None
     for each in written:
         _check_place(each, name)
     return check(written)
 
 
+class WordsInFile(ValueError):
+    """The words of a key in a file for settings. The message names the line and repeats nothing of it."""
+
+
 def read_toml(data: bytes) -> dict[str, Any]:
-    """A TOML document, whatever the bytes are. Raises ValueError, also for what is nested too deep to be a setting."""
+    """Read a TOML document. Raises ValueError, also for a document that is nested too deep or that holds the words of a
+    key, in a comment too: what it says is shown, logged and copied."""
+    text = data.decode()
+    _refuse_words(text)
     try:
-        document = tomllib.loads(data.decode())
+        document = tomllib.loads(text)
         _check_depth(document)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     return document
+
+
+def _refuse_words(text: str) -> None:
+    """Raise WordsInFile."""
+    if not holds_recovery_words(text):
+        return
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if holds_recovery_words(line)]
+    where = f"line {lines[0]}" if lines else "it"
+    raise WordsInFile(f"{where} holds words of a recovery phrase: take them out, they do not belong in this file")
 
 
 def _check_depth(document: Any, left: int = _DEEPEST) -> None:

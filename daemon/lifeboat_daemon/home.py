@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
+from lifeboat_daemon.misplaced_words import refuse_in_environment
 from lifeboat_daemon.release import release
 
 LAYOUT_VERSION = 2
@@ -55,7 +56,9 @@ class Home:
 
     @classmethod
     def locate(cls, environment: Mapping[str, str]) -> Home:
-        """`LIFEBOAT_HOME`, else the platform's folder for a user's data."""
+        """Return the home that `LIFEBOAT_HOME` names, else the platform's folder for a user's data. Raises
+        WordsMisplaced."""
+        refuse_in_environment(environment)
         named = environment.get(VARIABLE)
         if named:
             return cls(Path(os.path.abspath(os.path.expanduser(named))))

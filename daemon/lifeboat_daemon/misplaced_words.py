@@ -5,10 +5,12 @@ A command line stands in the history of the shell, and most fields are shown aga
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lifeboat_daemon.errors import WordsMisplaced
 from lifeboat_keys import words
+
+_PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 
 
 def holds_recovery_words(text: str) -> bool:
@@ -24,6 +26,17 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
             "have them: delete the line there",
             fix="lifeboat purge AGENT --text-stdin" if "purge" in arguments else None,
         )
+
+
+def refuse_in_environment(environment: Mapping[str, str]) -> None:
+    """Raise WordsMisplaced for a variable of Lifeboat with the words of a key. A passphrase may be made of them."""
+    for name, value in environment.items():
+        if name.startswith(_PREFIX) and name != _PASSPHRASE and words.holds_phrase(value):
+            raise WordsMisplaced(
+                f"the variable {name} holds words of a recovery phrase; nothing was kept, but every program of yours "
+                "can read it: take it out of the file that sets it",
+                fix=f"unset {name}",
+            )
 
 
 def refuse_in_field(field: str, text: str) -> str:

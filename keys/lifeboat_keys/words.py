@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -85,12 +85,20 @@ def holds_phrase(text: str) -> bool:
     pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
     if len(pieces) < MISPLACED:
         return False
+    return _has_row(pieces, _is_word_long) and _has_row(pieces, is_known)  # the list is loaded where it has to be
+
+
+def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
     row = 0
     for piece in pieces:
-        row = row + 1 if is_known(piece) else 0
+        row = row + 1 if fits(piece) else 0
         if row == MISPLACED:
             return True
     return False
+
+
+def _is_word_long(piece: str) -> bool:
+    return 3 <= len(piece) <= 8
 
 
 def nearest(word: str, count: int = 3) -> list[str]:

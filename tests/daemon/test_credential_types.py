@@ -11,7 +11,7 @@ import pytest
 
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 Json = dict[str, Any]
 
@@ -71,7 +71,7 @@ def test_a_type_of_tomorrow_is_a_warning_and_is_carried_with_its_fields(archive:
 
     file = _changed(archive, tmp_path / "tomorrow.alf", of_tomorrow)
     assert any("passkey" in json.dumps(each) for each in run("alf", "validate", file)["warnings"])
-    run("alf", "import", file, "--to", tmp_path / "new", "--accept-unsigned", expect=1)
+    run_accepting("alf", "import", file, "--to", tmp_path / "new", expect=1)
     run("alf", "export", "openclaw", tmp_path / "new", "-o", tmp_path / "again.alf")
     again = _own(ArchiveFile(tmp_path / "again.alf"))["TIDE_API_KEY"]
     assert (again["credential_type"], again["x_other"]) == ("passkey", {"kept": [1, 2]})

@@ -11,7 +11,7 @@ import pytest
 from lifeboat_daemon.context import Context
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 Json = dict[str, Any]
 
@@ -75,7 +75,7 @@ def test_they_come_out_as_they_went_in(
     if home == "another home":
         monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "elsewhere"))
         Context.open().keys().ensure()
-    imported = run("alf", "import", archive, "--to", tmp_path / "copy", "--accept-unsigned")
+    imported = run_accepting("alf", "import", archive, "--to", tmp_path / "copy")
     run("alf", "export", "openclaw", tmp_path / "copy", "-o", tmp_path / "again.alf")
     assert _foreign_in(tmp_path / "again.alf") == _foreign_in(archive)
     if home != "another home":

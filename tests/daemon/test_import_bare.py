@@ -13,7 +13,7 @@ from lifeboat_alf.testing import MemoryState, identity, principals, record
 from lifeboat_daemon.context import Context
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile, Json
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 HOME = "raw/openclaw-home/"
 
@@ -25,7 +25,7 @@ def exported(workspace: Path, name: str) -> ArchiveFile:
 
 
 def imported(archive: Path) -> Path:
-    run("alf", "import", archive, "--to", archive.parent / "bare", "--accept-unsigned")
+    run_accepting("alf", "import", archive, "--to", archive.parent / "bare")
     run("agents", "add", archive.parent / "bare")
     return archive.parent / "bare"
 

@@ -15,7 +15,7 @@ from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
 from lifeboat_daemon.capture import matching
 from lifeboat_daemon.capture.matching import SAME, File, Match, New, Old
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 TEA = "Likes green tea."
 BOAT = "The red boat lies in the harbour.\n\n## Since when\n\n```\nsince 1911\n```"
@@ -43,7 +43,7 @@ def archive(path: Path, contents: tuple[str, ...] = CONTENTS, **documents: Any) 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    run("alf", "import", archive(tmp_path / "a.alf"), "--to", tmp_path / "new", "--accept-unsigned")
+    run_accepting("alf", "import", archive(tmp_path / "a.alf"), "--to", tmp_path / "new")
     return tmp_path / "new"
 
 
@@ -137,7 +137,7 @@ def test_what_a_profile_says_is_no_memory_of_its_own(tmp_path: Path) -> None:
     profile = {"id": "p", "agent_id": "a", "principal_id": "h", "version": 1}
     human = {"id": "h", "principal_type": "human", "profile": {**profile, "structured": {"name": "Bo"}}}
     path = archive(tmp_path / "a.alf", principals={"principals": [human]})
-    run("alf", "import", path, "--to", tmp_path / "new", "--accept-unsigned")
+    run_accepting("alf", "import", path, "--to", tmp_path / "new")
     added = run("agents", "add", tmp_path / "new")["capture"]["records"]
     assert (added["created"], added["updated"], added["deleted"]) == (0, 0, 0)
 

@@ -9,7 +9,7 @@ import pytest
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import Json, run
+from support.daemon.cli_client import Json, run, run_accepting
 from support.endpoint import reference_archives as reference
 
 NOTES = {
@@ -33,7 +33,7 @@ def workspace(tmp_path: Path) -> Path:
 def imported(workspace: Path) -> Json:
     archive = workspace.parent / "reference.alf"
     archive.write_bytes(reference.write_snapshot(reference.export(workspace)))
-    return run("alf", "import", archive, "--to", workspace.parent / "new", "--accept-unsigned")
+    return run_accepting("alf", "import", archive, "--to", workspace.parent / "new")
 
 
 def test_every_memory_stands_in_the_file_that_its_source_names(workspace: Path) -> None:
@@ -49,7 +49,7 @@ def test_a_memory_that_no_file_holds_is_still_omitted(workspace: Path) -> None:
     archive.records[0]["content"] = "Stands in no file."
     path = workspace.parent / "other.alf"
     path.write_bytes(reference.write_snapshot(archive))
-    made = run("alf", "import", path, "--to", workspace.parent / "new", "--accept-unsigned")
+    made = run_accepting("alf", "import", path, "--to", workspace.parent / "new")
     fates = {fate["outcome"]: fate["names"] for fate in made["fates"] if fate["kind"] == "memory"}
     assert fates["omitted"] == [archive.records[0]["id"]]
 
@@ -84,7 +84,7 @@ def test_an_import_without_a_sign_of_its_runtime_is_synced_once_the_user_says_th
     archive = tmp_path / "tools.alf"
     with archive.open("wb") as out:
         write_snapshot(MemoryState().put("raw/openclaw/TOOLS.md", b"A hammer.\n"), out)
-    run("alf", "import", archive, "--to", tmp_path / "new", "--accept-unsigned")
+    run_accepting("alf", "import", archive, "--to", tmp_path / "new")
     run("agents", "add", tmp_path / "new")
     (tmp_path / "new" / "plan.txt").write_text("Sail on.\n")
     (agent,) = run("agents", "list")["agents"]

@@ -10,7 +10,7 @@ import pytest
 from lifeboat_daemon.cli import program
 from support.alf import specification_examples as examples
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 
 def written(path: Path, **changed: bytes) -> Path:
@@ -25,7 +25,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 def imported(archive: Path) -> dict[str, object]:
-    document: dict[str, object] = run("alf", "import", archive, "--to", archive.parent / "new", "--accept-unsigned")
+    document: dict[str, object] = run_accepting("alf", "import", archive, "--to", archive.parent / "new")
     return document
 
 

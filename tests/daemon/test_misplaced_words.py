@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 
 from lifeboat_daemon.cli import setup_asking
 from lifeboat_daemon.cli.program import program, run
-from lifeboat_daemon.errors import BadSetting
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import BadSetting, WordsMisplaced
 from lifeboat_daemon.folder_addresses import existing_folder, whole_path
+from lifeboat_daemon.home import Home
 from lifeboat_keys import words
 
 PHRASE = words.to_words(bytes(range(32)))
@@ -147,3 +150,83 @@ def test_a_folder_that_an_agent_comes_from_has_to_be_there(tmp_path: Path) -> No
     assert existing_folder(str(tmp_path)) == tmp_path
     with pytest.raises(BadSetting, match="there is no folder"):
         existing_folder(str(tmp_path / "stick"))
+
+
+# Files that were edited by hand, and variables ---------------------------------------------------------------------
+
+ONE_A_LINE = "\n".join(f'  "{word}",' for word in PHRASE)
+
+
+def _protected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Context:
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    (workspace / "SOUL.md").write_text("# Soul\n")
+    (workspace / "USER.md").write_text("# User\n")
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    assert run(["agents", "add", str(workspace), "--name", "ada"]) == 0
+    assert run(["remote", "add", "stick", stick.as_uri()]) == 0
+    capsys.readouterr()
+    return Context.open()
+
+
+def _edited(context: Context, name: str) -> Path:
+    """A file of the home that a user may edit."""
+    home = context.home.folder
+    (agent,) = (home / "agents").glob("*.toml")
+    return {"config": home / "config.toml", "private": home / "private.toml", "agent": agent}.get(
+        name, home / "remotes" / "stick.toml"
+    )
+
+
+@pytest.mark.parametrize("file", ["config", "private", "agent", "remote"])
+@pytest.mark.parametrize(
+    "line",
+    [f"# {TEXT}\n", f'name = "{TEXT}"\n', f'url = "file:///{quote(TEXT)}"\n', f"words = [\n{ONE_A_LINE}\n]\n"],
+    ids=["comment", "name", "url", "list"],
+)
+def test_a_file_with_them_is_refused_and_named_and_never_shown(
+    isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], file: str, line: str
+) -> None:
+    context = _protected(tmp_path, capsys)
+    path = _edited(context, file)
+    before = path.read_text() if path.exists() else ""
+    path.write_text(line + before)
+    said = ""
+    for words_ in (["remote", "list"], ["agents", "list"], ["config", "list"], ["status"], ["doctor"]):
+        run(words_)
+        said += "".join(capsys.readouterr())
+    assert "words of a recovery phrase" in said
+    assert path.name.removesuffix(".toml") in said
+    assert f"{PHRASE[0]} {PHRASE[1]}" not in said and f"{PHRASE[0]}%20{PHRASE[1]}" not in said
+    copies = [each for each in isolated_home.rglob("*") if each.is_file() and each != path]
+    assert not any(f"{PHRASE[0]} {PHRASE[1]}".encode() in each.read_bytes() for each in copies)
+
+
+@pytest.mark.parametrize(
+    "name", ["LIFEBOAT_HOME", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE_FILE", "LIFEBOAT_ENDPOINT_DATA"]
+)
+def test_a_variable_with_them_is_refused(
+    isolated_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, TEXT)
+    assert run(["status", "--json"]) == 3
+    said = "".join(capsys.readouterr())
+    assert '"code": "words_misplaced"' in said and f"unset {name}" in said and TEXT not in said
+    with pytest.raises(WordsMisplaced):
+        Home.locate({name: TEXT})
+
+
+def test_a_passphrase_may_be_made_of_words_of_the_list() -> None:
+    Home.locate({"LIFEBOAT_PASSPHRASE": TEXT, "OTHER": TEXT})
+
+
+@pytest.mark.parametrize("url", ["file:stick", "file://stick/lifeboat"])
+def test_a_remote_in_a_file_names_a_whole_path(
+    isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    context = _protected(tmp_path, capsys)
+    path = _edited(context, "remote")
+    path.write_text(re.sub(r'url = ".*"', f'url = "{url}"', path.read_text()))
+    assert run(["remote", "list", "--json"]) in (0, 1)
+    assert "no whole path" in capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import Json, run
+from support.daemon.cli_client import Json, run, run_accepting
 from support.endpoint import reference_archives as reference
 from support.endpoint.hosted_service import KEY, HostedServiceFake, hosted_service
 from support.endpoint.reference_client import ReferenceClient
@@ -65,7 +65,7 @@ def only(document: Json) -> Json:
 
 
 def memory_at(agent: str, number: int, folder: Path) -> str:
-    run("restore", agent, "--at", str(number), "--to", folder, "--accept-unsigned")
+    run_accepting("restore", agent, "--at", str(number), "--to", folder)
     return (folder / "MEMORY.md").read_text()
 
 
@@ -143,7 +143,11 @@ def test_an_agent_without_its_workspace_is_kept_and_brought_back_by_the_commands
     taken = only(run("setup", "--from-alf", "--hosted", expect=1))
     assert (taken["outcome"], taken["sequences"], taken["workspace"]) == ("kept", [0, 1, 2], str(workspace))
     for command in taken["next"]:
-        run(*command.split()[1:])
+        words = command.split()[1:]
+        if "--accept-unsigned" in words:
+            run_accepting(*(word for word in words if word != "--accept-unsigned"))
+        else:
+            run(*words)
     assert (workspace / "MEMORY.md").read_bytes() == before
     (agent,) = run("agents", "list")["agents"]
     assert (agent["id"], agent["workspace"], agent["watched"]) == (number, str(workspace), True)

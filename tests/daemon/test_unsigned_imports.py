@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
 
+import click
 import pytest
 
 from lifeboat_adapters import litter, registry
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
+from lifeboat_daemon.cli.command_again import command_again, remember
 from lifeboat_daemon.cli.program import run
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import never_written
 from lifeboat_daemon.restore.contents import Contents, Wanted
 from lifeboat_daemon.restore.hazards import find_hazards
+from support.daemon.cli_client import run_accepting
 from support.patience import patience
 
 RAW = "raw/openclaw/"
@@ -68,8 +73,7 @@ def test_an_import_plants_no_repository_whose_configuration_runs(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "ada"
-    assert run(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--json"]) == 0
-    said = json.loads(capsys.readouterr().out)
+    said = run_accepting("alf", "import", hostile, "--to", target)
     assert sorted(path.name for path in target.iterdir()) == [".envrc", ".mcp.json", "SOUL.md", "USER.md"]
     assert {each["name"] for each in said["skipped"]} >= {".git/config", ".git/HEAD"}
     assert any(".git/config" in each and "no capture takes" in each for each in said["warnings"])
@@ -81,8 +85,7 @@ def test_an_import_plants_no_repository_whose_configuration_runs(
 def test_a_restore_of_the_imported_agent_writes_none_either(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
-    name = json.loads(capsys.readouterr().out)["name"]
+    name = run_accepting("alf", "import", hostile, "--to", tmp_path / "ada")["name"]
     assert run(["restore", name, "--to", str(tmp_path / "again")]) == 0
     assert (tmp_path / "again" / "SOUL.md").exists() and not (tmp_path / "again" / ".git").exists()
 
@@ -96,22 +99,78 @@ def test_an_unsigned_archive_is_shown_first_and_nothing_is_written(
     assert "In quarantine: nothing of this state is written yet." in said.out
     assert ".envrc: direnv runs it\n  | evil .envrc" in said.out
     assert "could run here" in said.err
-    assert f"What helps: lifeboat alf import {hostile} --to {target} --accept-unsigned" in said.err
+    (command,) = re.findall("What helps: lifeboat (alf import .* --accept-unsigned --seen [0-9a-f]{24})", said.err)
     assert not target.exists()
+    assert run(command.split()) == 0
+    assert (target / ".envrc").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--yes",), ("--seen", "0" * 24), ("--yes", "--seen", "0" * 24), ("--json",)])
+def test_a_script_that_did_not_see_the_state_cannot_accept_it(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: tuple[str, ...]
+) -> None:
+    words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", *more]
+    assert run(words) == 3
+    said = capsys.readouterr()
+    if "--json" in more:
+        helps = json.loads(said.out)["error"]["fix"]
+        assert helps.endswith("--accept-unsigned --dry-run")
+    else:
+        assert ".envrc: direnv runs it" in said.out and "--accept-unsigned --seen" in said.err
+    assert not (tmp_path / "ada").exists()
+
+
+def test_the_code_of_another_archive_accepts_nothing(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned"]
+    assert run([*words, "--dry-run", "--json"]) == 0
+    code = json.loads(capsys.readouterr().out)["seen"]
+    _archive(_state("SOUL.md", "USER.md", ".envrc", ".mcp.json", "run.sh"), hostile)
+    assert run([*words, "--seen", code]) == 3
+    assert f"--seen {code} names another state" in capsys.readouterr().err
+    assert not (tmp_path / "ada").exists()
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_a_user_at_a_terminal_sees_the_state_and_answers(
+    hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    typed = io.StringIO(f"{answer}\n")
+    monkeypatch.setattr(typed, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", typed)
+    target = tmp_path / "ada"
+    status = run(["alf", "import", str(hostile), "--to", str(target), "--accept-unsigned", "--yes"])
+    said = capsys.readouterr()
+    assert ".envrc: direnv runs it" in said.out and "Write it?" in said.err
+    assert (status == 0) == (answer == "y") == target.exists()
 
 
 def test_an_unsigned_state_of_a_vault_is_shown_first_as_well(
     hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(["alf", "import", str(hostile), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
-    name = json.loads(capsys.readouterr().out)["name"]
+    name = run_accepting("alf", "import", hostile, "--to", tmp_path / "ada")["name"]
     (vault,) = (Context.open().home.vaults_folder).glob("*/vault.db")
     with closing(sqlite3.connect(vault)) as connection, connection:
         connection.execute("update sequence set signature = null")
-    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 3
-    said = capsys.readouterr().out
-    assert "In quarantine" in said and ".envrc: direnv runs it" in said
-    assert not (tmp_path / "again").exists()
+    words = ["restore", name, "--to", str(tmp_path / "again")]
+    for more in ((), ("--accept-unsigned", "--yes")):
+        assert run([*words, *more]) == 3
+        said = capsys.readouterr()
+        assert "In quarantine" in said.out and ".envrc: direnv runs it" in said.out
+        assert not (tmp_path / "again").exists()
+    code = said.err.rpartition("--seen ")[2].strip()
+    assert run([*words, "--accept-unsigned", "--seen", code]) == 0
+    assert (tmp_path / "again" / ".envrc").exists()
+
+
+def test_the_command_that_helps_keeps_every_other_word() -> None:
+    command = click.Command("x")
+    with click.Context(command) as context:
+        remember(context, ["restore", "--seen", "old", "a b", "--to=x", "--accept-unsigned", "--", "-y"])
+        assert command_again("--accept-unsigned", "--seen", "new") == (
+            "lifeboat restore 'a b' --to=x --accept-unsigned --seen new -- -y"
+        )
 
 
 def test_a_dry_run_names_every_hazard_too(hostile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,6 +219,5 @@ def test_many_names_with_one_reason_are_one_sentence(
 ) -> None:
     state = _state("SOUL.md", "USER.md", *(f"node_modules/{number}/index.js" for number in range(200)))
     archive = _archive(state, tmp_path / "many.alf")
-    assert run(["alf", "import", str(archive), "--to", str(tmp_path / "ada"), "--accept-unsigned", "--json"]) == 0
-    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    warnings = run_accepting("alf", "import", archive, "--to", tmp_path / "ada")["warnings"]
     assert sum("node_modules" in each for each in warnings) == 1

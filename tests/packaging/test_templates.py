@@ -205,11 +205,15 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
         pytest.skip("needs systemd-analyze")
     unit = tmp_path / "lifeboat.service"
     unit.write_text(units.FILES[unit.name]().decode().replace("@PYTHON@", "/bin/true"))
-    done = subprocess.run(
-        ["systemd-analyze", "--user", "--man=no", "verify", str(unit)], capture_output=True, text=True
-    )
+    run_folder = tmp_path / "run"
+    run_folder.mkdir(mode=0o700)
+    around = {"XDG_RUNTIME_DIR": str(run_folder), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    command = ["systemd-analyze", "--user", "--man=no", "verify", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, env=around)
+    if "initialize manager" in done.stderr:
+        pytest.skip(f"systemd-analyze does not work here: {done.stderr.strip()}")
     said = [line for line in done.stderr.splitlines() if unit.name in line]
-    assert said == []
+    assert (done.returncode, said) == (0, [])
 
 
 # Manual page and maintainer scripts -----------------------------------------------------------------------------------

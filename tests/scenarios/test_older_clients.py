@@ -12,7 +12,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
 from lifeboat_daemon.remotes import replicating
 from support.daemon import second_copies
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 from support.daemon.harbour import Harbour, harbour
 from support.endpoint import reference_archives as reference
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
@@ -217,9 +217,9 @@ def test_a_device_of_lifeboat_takes_over_an_agent_that_only_that_client_wrote(
     second_copies.added(Context.open(), endpoint)
     run("keys", "init", "--words-to", tmp_path / "words", "--no-prove")
     target = tmp_path / "openclaw/workspace"
-    coming = ("restore", number, "--from", "home", "--to", target, "--adopt", "--yes", "--accept-unsigned")
-    assert "older client" in run(*coming, expect=3)["error"]["message"]
-    run(*coming, "--take-over", "older client")
+    coming = ("restore", number, "--from", "home", "--to", target, "--adopt", "--yes")
+    assert "older client" in run_accepting(*coming, expect=3)["error"]["message"]
+    run_accepting(*coming, "--take-over", "older client")
     assert files(target)["MEMORY.md"] == files(workspace)["MEMORY.md"]
     (target / "MEMORY.md").write_text((target / "MEMORY.md").read_text() + "\n## New\n\nSigned from now on.\n")
     document = run("sync")
@@ -317,5 +317,5 @@ def test_a_fresh_home_goes_on_as_the_agent_of_an_older_client(
     assert (added["id"], added["base"]) == (number, 1)
     assert [each["state"] for each in run("sync")["agents"][0]["remotes"]] == ["ok"]
     another = tmp_path / "another"
-    run("restore", number, "--at", "0", "--to", another, "--accept-unsigned")
+    run_accepting("restore", number, "--at", "0", "--to", another)
     assert "Lisbon" in (another / "MEMORY.md").read_text()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 from support.keys.secret_service import SecretService, secret_service
 
 __all__ = ["secret_service"]
@@ -155,7 +155,7 @@ def test_without_the_words_nothing_opens(
     source = ("alf", "import", of_passphrase.archive, "--to", new.workspace)
     error = run(*source, "--with-credentials", expect=3)["error"]
     assert of_passphrase.key_id in error["message"] and not new.workspace.exists()
-    run(*source, "--accept-unsigned", expect=1)  # its credentials are left out
+    run_accepting(*source, expect=1)  # its credentials are left out
     written = "".join(new.files().values())
     assert "You are Ada" in written
     assert not any(secret in written for secret in (KEY, TOKEN, TOKEN[::-1]))

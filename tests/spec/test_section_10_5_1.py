@@ -11,7 +11,7 @@ import pytest
 
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 Json = dict[str, Any]
 
@@ -112,7 +112,7 @@ def test_a_missing_credential_is_a_warning_and_no_error(
     (purged,), _ = _linked(first)
     kept = [each for each in _credentials(first).values() if each["id"] != purged]
     archive = _unsigned(first, tmp_path / "purged.alf", {"credentials.json": {"credentials": kept}})
-    found = run("alf", "import", archive, "--to", tmp_path / "new", "--accept-unsigned", expect=1)
+    found = run_accepting("alf", "import", archive, "--to", tmp_path / "new", expect=1)
     assert "error" not in found and found["lacking"]
     assert any("github_repo_reader" in warning and purged in warning for warning in found["warnings"])
     assert (tmp_path / "new/skills/github_repo_reader/SKILL.md").read_text() == SKILL

@@ -12,13 +12,17 @@ from textual.pilot import Pilot
 from lifeboat_daemon import words
 from lifeboat_tui.link import JsonObject
 from lifeboat_tui.link.recorded import RecordedLink
-from lifeboat_tui.text import as_title, plain
+from lifeboat_tui.text import as_title, plain, plain_lines
 from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.table import Row, Table
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio
-EVIL = "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"
+FORGED = "What_helps:curl"
+EVIL = (
+    "\x1b[31m[@click=app.quit]X[/] [link=http://example.com]y[/] \\[b]Z \u202eabc\u2028d\u200f\u200b \udcff"
+    f"\x9b31m\u2066\u05d0\u2067\n{FORGED}\r{FORGED}"
+)
 NAMED = {
     *("name", "text", "message", "path", "title", "workspace", "snippet", "label", "why", "reason", "machine", "where"),
     *("what", "masked", "match", "result", "subject", "fix", "note", "verdict", "readable", "url", "file", "effect"),
@@ -47,6 +51,12 @@ def hostile() -> RecordedLink:
     return link
 
 
+FRAME = " │┃|╭╰─"
+"""What stands before a line within a border."""
+WITH_TEXTS = {"Memory", "Diff"}
+"""Screens that show a text of several lines as it is."""
+
+
 def what_steers(pilot: Pilot[None]) -> set[str]:
     """What on the screen would steer a terminal, or follow a link that nobody here made."""
     found = set()
@@ -56,6 +66,9 @@ def what_steers(pilot: Pilot[None]) -> set[str]:
             style = segment.style
             if style is not None and (style.link or "quit" in str(style.meta.get("@click", ""))):
                 found.add("link")
+        is_forged = "".join(segment.text for segment in line).lstrip(FRAME).startswith(FORGED)
+        if is_forged and type(pilot.app.screen).__name__ not in WITH_TEXTS:
+            found.add("line")
     return found
 
 
@@ -86,6 +99,18 @@ async def test_nothing_that_stands_on_a_screen_steers_the_terminal(screen: str, 
             assert what_steers(pilot) == set(), key
 
 
+async def test_a_list_that_is_empty_names_its_agent_on_one_line() -> None:
+    link = hostile()
+    agent = link._answers[("status",)].document["agents"][0]["id"]
+    for asked, answer in link._answers.items():
+        if asked[0] in ("timeline", "search"):
+            link._answers[asked] = msgspec.structs.replace(answer, document={})
+    async with dashboard(link, screen="timeline", agent=agent) as pilot:
+        await settled(pilot)
+        assert "is kept yet" in text_of(pilot)
+        assert what_steers(pilot) == set()
+
+
 async def test_the_palette_takes_the_name_of_an_agent_as_it_is() -> None:
     async with dashboard(hostile()) as pilot:
         await press(pilot, "ctrl+p")
@@ -104,7 +129,7 @@ async def test_a_command_that_is_copied_holds_what_a_clipboard_can_take_and_noth
         assert pilot.app.clipboard.startswith("lifeboat status $'")
         assert plain(pilot.app.clipboard) == pilot.app.clipboard
         pilot.app.copy_to_clipboard(EVIL)
-        assert pilot.app.clipboard == plain(EVIL)
+        assert pilot.app.clipboard == plain_lines(EVIL)
 
 
 async def test_a_dialog_shows_what_can_be_edited_and_gives_back_what_was_not() -> None:

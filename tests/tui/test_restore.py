@@ -283,12 +283,16 @@ async def test_a_locked_key_is_unlocked_here_and_its_passphrase_is_nowhere_to_be
         assert "canary" not in "".join(word for words, _ in link.asked for word in words)
 
 
+UNSIGNED = PLAN | {"signature": "unsigned", "executable": ["hooks/start.sh: a script"], "seen": "c0de"}
+
+
 async def test_what_nobody_signed_is_accepted_by_a_typed_word_only() -> None:
     link = machine()
-    link.answers(DRY, PLAN | {"signature": "unsigned", "executable": ["hooks/start.sh: a script"]})
+    link.answers(DRY, UNSIGNED)
     async with wizard(link, at="12") as pilot:
         assert "could run here: hooks/start.sh" in text_of(pilot)
         await press(pilot, "R")
+        assert "could run here: hooks/start.sh" in text_of(pilot)
         assert pilot.app.screen.query_one("#yes", Button).disabled
         assert pilot.app.focused is pilot.app.screen.query_one("#cancel")
         await press(pilot, "escape")
@@ -296,18 +300,37 @@ async def test_what_nobody_signed_is_accepted_by_a_typed_word_only() -> None:
         await press(pilot, "R")
         await say(pilot, "restore unsigned")
         await until(pilot, lambda: commands(link, *RUN_IT))
-        assert commands(link, *RUN_IT) == [(*RUN_IT, "--at", "12", "--accept-unsigned")]
+        assert commands(link, *RUN_IT) == [(*RUN_IT, "--at", "12", "--accept-unsigned", "--seen", "c0de")]
 
 
 async def test_what_another_signed_has_no_preview_until_it_is_accepted() -> None:
     link = machine()
     link.fails(DRY, SignedByAnother("another key signed it"))
-    link.answers((*DRY, "--at", "12", "--accept-unsigned"), PLAN | {"signature": "another"})
+    link.answers((*DRY, "--at", "12", "--accept-unsigned"), UNSIGNED | {"signature": "another"})
     async with wizard(link, at="12") as pilot:
         assert "another key signed it" in text_of(pilot)
         await press(pilot, "A")
         await say(pilot, "restore unsigned")
         assert "OVERWRITE" in text_of(pilot)
+        await press(pilot, "R")
+        assert "could run here: hooks/start.sh" in text_of(pilot)
+        assert commands(link, *RUN_IT) == []
+        await say(pilot, "restore unsigned")
+        await until(pilot, lambda: commands(link, *RUN_IT))
+
+
+async def test_a_state_that_changed_after_it_was_accepted_is_asked_for_again() -> None:
+    link = machine()
+    link.answers(DRY, UNSIGNED)
+    async with wizard(link, at="12") as pilot:
+        await press(pilot, "A")
+        link.answers(
+            (*DRY, "--at", "12", "--accept-unsigned"), UNSIGNED | {"executable": ["x.sh: a script"], "seen": "d"}
+        )
+        await say(pilot, "restore unsigned")
+        await press(pilot, "R")
+        assert "could run here: x.sh" in text_of(pilot)
+        assert commands(link, *RUN_IT) == []
 
 
 # Run --------------------------------------------------------------------------------------------------------------

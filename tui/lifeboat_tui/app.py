@@ -14,6 +14,7 @@ from typing import ClassVar
 from textual import events, work
 from textual.app import App, SystemCommand
 from textual.binding import Binding
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import Worker
@@ -25,6 +26,7 @@ from lifeboat_tui.acts import PLACES
 from lifeboat_tui.documents.status import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.hanging_up import when_it_hangs_up
+from lifeboat_tui.isolating import isolating
 from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
 from lifeboat_tui.link.looking import LookingLink
 from lifeboat_tui.palette import ActCommands
@@ -80,6 +82,9 @@ class LifeboatApp(App[None]):
     @property
     def is_readonly(self) -> bool:
         return self.options.readonly
+
+    def get_driver_class(self) -> type[Driver]:
+        return isolating(super().get_driver_class())
 
     # Beginning, ending ------------------------------------------------------------------------------------------
 

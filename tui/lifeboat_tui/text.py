@@ -16,8 +16,9 @@ _MINUTE = 60.0
 
 
 def plain(text: object) -> str:
-    """One line that is safe on a terminal: what an agent wrote may hold escape sequences, marks that turn the direction
-    of a line, and what nobody sees."""
+    """Return one line that is safe on a terminal. A text of an agent may hold escape sequences, line breaks, marks that
+    turn the direction of a line, and characters that are not shown. Letters from right to left are isolated where they
+    are written to the terminal (`isolating`)."""
     return without_isolates(str(text)).replace("\t", "    ").translate(_CONTROL)
 
 

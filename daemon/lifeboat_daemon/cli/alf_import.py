@@ -12,7 +12,7 @@ from lifeboat_daemon.cli import encryption, passphrases, quarantine_view
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import RUNTIME
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.restore import exit_status, print_report, row_options
+from lifeboat_daemon.cli.restore import exit_status, print_report, row_options, seen_option
 from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import argument
 
@@ -35,7 +35,12 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--state-dir", type=click.Path(file_okay=False, path_type=Path), help="The runtime's own folder.")
 @row_options
 @click.option("--with-credentials", is_flag=True, help="Put secrets back where they were cut out.")
-@click.option("--accept-unsigned", is_flag=True, help="Write it although the key of this home did not sign it.")
+@click.option(
+    "--accept-unsigned",
+    is_flag=True,
+    help="Write it although the key of this home did not sign it, once you have seen it.",
+)
+@seen_option
 @click.option("--dry-run", is_flag=True, help="Say what would be written.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty.")
 @encryption.passphrase_option
@@ -51,16 +56,20 @@ def import_file(
     state_dir: Path | None,
     with_cron: bool,
     with_sessions: bool,
+    seen: str | None,
     **flags: bool,
 ) -> int:
     """Write an archive's agent into a workspace; what the runtime cannot hold is kept and exported again.
 
     An archive that the key of this home did not sign stays in quarantine first: it is shown with everything that a
-    tool of this machine would run or obey, and nothing is written until the same command has --accept-unsigned.
+    tool of this machine would run or obey. To write it, give --accept-unsigned and answer the question after the view.
+    In a script, add --seen with the code that the view names.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon import exchange
 
+    if seen is not None and not flags["accept_unsigned"]:
+        raise click.UsageError("--seen goes with --accept-unsigned")
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     if flags["with_credentials"]:
         session = passphrases.unlocked(session)
@@ -75,7 +84,7 @@ def import_file(
             state_dir=state_dir,
             rows=RowChoice(with_cron, with_sessions),
             tell=tell,
-            show=partial(quarantine_view.show, session.output),
+            ask_consent=partial(quarantine_view.ask_consent, session, seen=seen),
             **flags,
         ).to_json()
 

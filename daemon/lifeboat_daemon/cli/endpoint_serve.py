@@ -84,7 +84,7 @@ class _New:
     default=DEFAULT_PER_ADDRESS,
     show_default=True,
     metavar="N",
-    help="Open connections of one client address at most, in each process.",
+    help="Open connections of one client address at most, in all processes.",
 )
 @click.option(
     "--proxy",

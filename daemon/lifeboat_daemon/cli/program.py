@@ -11,6 +11,7 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import misplaced_words
+from lifeboat_daemon.cli import command_again
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
@@ -54,6 +55,8 @@ class Program(LazyGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         misplaced_words.refuse_in_arguments(args)
+        misplaced_words.refuse_in_environment(os.environ)
+        command_again.remember(ctx, args)
         return super().parse_args(ctx, args)
 
 

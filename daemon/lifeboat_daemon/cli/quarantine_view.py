@@ -1,11 +1,15 @@
 """What a state that nobody signed would write, while nothing of it is written: each file that some tool would run or
-obey, with its first lines."""
+obey, with its first lines. Nothing is written before the user has seen this."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from lifeboat_daemon.cli.command_again import command_again
 from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.cli.session import Session, may_ask
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.words import count_text
 
@@ -16,8 +20,36 @@ if TYPE_CHECKING:
 _MOST_BYTES, _MOST_LINES = 2048, 12
 
 
+def ask_consent(session: Session, plan: Plan, seen: str | None) -> None:
+    """Show a state that nobody signed, and have the user agree to it: with an answer on a terminal, elsewhere with the
+    code of the state that was shown (`seen`). A dry run only shows it.
+
+    Raises UnsignedState.
+    """
+    from lifeboat_daemon.restore.run import unsigned_refusal
+    from lifeboat_daemon.restore.seen_code import seen_code
+
+    options, code = plan.options, seen_code(plan)
+    if options.accept_unsigned and seen == code:
+        return
+    show(session.output, plan)
+    if options.accept_unsigned and options.dry_run:
+        if not session.output.as_json:
+            session.output.line(f"Its code for --seen: {code}")
+        return
+    refused = unsigned_refusal(plan)
+    if seen is not None:
+        refused.message = f"--seen {seen} names another state; {refused.message}"
+    elif options.accept_unsigned and may_ask(session):
+        click.confirm("Nobody signed this state. Write it?", abort=True, err=True)
+        return
+    is_shown = not session.output.as_json and not options.dry_run
+    refused.fix = command_again("--accept-unsigned", *(("--seen", code) if is_shown else ("--dry-run",)))
+    raise refused
+
+
 def show(output: Output, plan: Plan) -> None:
-    """Print the view; nothing with --json, where `--dry-run` names the same files in `warnings`."""
+    """Print the view; nothing with --json, where `--dry-run` names the same files."""
     from lifeboat_daemon.restore import plan_lines
 
     if output.as_json:

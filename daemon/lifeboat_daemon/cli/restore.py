@@ -31,6 +31,12 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return cron(sessions(command))
 
 
+def seen_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Which unsigned state was looked at, for scripts."""
+    said = "With --accept-unsigned: the code of the state that was shown, instead of an answer on a terminal."
+    return click.option("--seen", metavar="CODE", help=said)(command)
+
+
 @click.command(
     short_help="Bring an agent back, as it is or as it was.",
     epilog=examples(
@@ -56,7 +62,8 @@ def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--take-over", metavar="MACHINE", help="With --from and --adopt: from this machine, which wrote lately.")
 @click.option("--finish", is_flag=True, help="Run the runtime's own further steps too.")
 @click.option("--no-reindex", is_flag=True, help="Leave the runtime's search index alone.")
-@click.option("--accept-unsigned", is_flag=True, help="Restore a state that nobody signed.")
+@click.option("--accept-unsigned", is_flag=True, help="Restore a state that nobody signed, once you have seen it.")
+@seen_option
 @click.option("--dry-run", is_flag=True, help="Show the plan with its differences; write nothing.")
 @click.option("--yes", is_flag=True, help="Write into a folder that is not empty without asking.")
 @session_command
@@ -72,7 +79,9 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
     if flags["adopt"] and target is None:
         raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
-    remote, take_over = flags.pop("remote"), flags.pop("take_over")
+    remote, take_over, seen = flags.pop("remote"), flags.pop("take_over"), flags.pop("seen")
+    if seen is not None and not flags["accept_unsigned"]:
+        raise click.UsageError("--seen goes with --accept-unsigned")
     if take_over is not None and not (remote and flags["adopt"]):
         raise click.UsageError("--take-over goes with --from and --adopt")
     if flags["with_credentials"]:
@@ -81,29 +90,32 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     rows = RowChoice(flags.pop("with_cron"), flags.pop("with_sessions"))
     options = RestoreOptions(at=at, path_globs=globs, reindex=reindex, rows=rows, **flags)
     if remote is not None:
-        return restore_from.restore_from(session, remote, agent, target, options, take_over)
+        return restore_from.restore_from(session, remote, agent, target, options, take_over, seen)
     found = agents.find(session.context, agent)
     with opened_plan(session.context, found, target, options) as plan:
-        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
+        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell), seen)
 
 
-def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport]) -> int:
+def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreReport], seen: str | None = None) -> int:
     """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
-    something was left out, or is left without its credentials."""
+    something was left out, or is left without its credentials. `seen` is the code of an unsigned state that the user
+    looked at."""
     from lifeboat_daemon.restore import receipt
+    from lifeboat_daemon.restore.seen_code import seen_code
     from lifeboat_keys.signing import Verdict
 
     options = plan.options
     if options.dry_run:
-        document = plan.to_json() | receipt.of(plan, plan.fates).to_json()
+        code = None if plan.verdict is Verdict.SIGNED else seen_code(plan)
+        document = plan.to_json() | receipt.of(plan, plan.fates).to_json() | {"seen": code}
         session.output.document(document, lambda: _print_plan(session, plan))
         return 0
+    if plan.verdict is not Verdict.SIGNED:
+        quarantine_view.ask_consent(session, plan, seen)
     if not plan.is_fresh and not options.yes and may_ask(session):
         _print_plan(session, plan)
         click.confirm("Write this?", abort=True, err=True)
         plan = dataclasses.replace(plan, options=dataclasses.replace(options, yes=True))
-    if plan.verdict is not Verdict.SIGNED and not options.accept_unsigned:
-        quarantine_view.show(session.output, plan)
     with session.output.progress(f"Restoring {plan.agent_name}") as tell:
         report = run(plan, tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report, options.path_globs))

@@ -17,7 +17,13 @@ _CUT_OFF = "stopped on the way; what arrived stays, and the same command, or lif
 
 
 def restore_from(
-    session: Session, remote: str, agent: str, target: Path | None, options: RestoreOptions, take_over: str | None
+    session: Session,
+    remote: str,
+    agent: str,
+    target: Path | None,
+    options: RestoreOptions,
+    take_over: str | None,
+    seen: str | None,
 ) -> int:
     """Restore what a remote has of an agent; with `adopt` it lives here from now on. Return the exit status."""
     from lifeboat_daemon.cli.restore import carry_out
@@ -25,15 +31,21 @@ def restore_from(
     from lifeboat_daemon.restore import run
 
     if options.adopt and target is not None:
-        return _arrive(session, remote, agent, target, options, take_over)
+        return _arrive(session, remote, agent, target, options, take_over, seen)
     with ExitStack() as stack:
         with session.output.progress(f"Fetching {agent} from {remote}") as tell:
             plan = stack.enter_context(restoring.opened_plan(session.context, remote, agent, target, options, tell))
-        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell))
+        return carry_out(session, plan, lambda wanted, tell: run(session.context, wanted, tell), seen)
 
 
 def _arrive(
-    session: Session, remote: str, agent: str, target: Path, options: RestoreOptions, take_over: str | None
+    session: Session,
+    remote: str,
+    agent: str,
+    target: Path,
+    options: RestoreOptions,
+    take_over: str | None,
+    seen: str | None,
 ) -> int:
     from lifeboat_daemon.cli.restore import carry_out
     from lifeboat_daemon.remotes import restoring
@@ -50,6 +62,6 @@ def _arrive(
                 session.output.warn(f"{name} does not follow yet: {why}")
             return arrived.report
 
-        status = carry_out(session, plan, run)
+        status = carry_out(session, plan, run, seen)
     poke(session.context)
     return status

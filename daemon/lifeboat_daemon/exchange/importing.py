@@ -19,7 +19,7 @@ from lifeboat_daemon import user_keys, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, UnsignedState
+from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
 from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
 from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
@@ -33,6 +33,7 @@ from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.report import draft, gaps_in, left_without
 from lifeboat_daemon.restore.run import check_guards
 from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_daemon.restore.seen_code import seen_code
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
@@ -48,13 +49,15 @@ OTHERWISE = "openclaw"
 @dataclass(frozen=True, slots=True)
 class ImportReport:
     """`restored` says what was written; `agent` is the id it has here, `copied_from` the id in the archive where that
-    is another one (this home knew the agent already, or the id is no UUID), `name` its name here."""
+    is another one (this home knew the agent already, or the id is no UUID), `name` its name here. `seen` is the code of
+    an unsigned state, of a dry run."""
 
     restored: RestoreReport
     agent: str
     name: str
     copied_from: str | None = None
     warnings: list[str] = field(default_factory=list)
+    seen: str | None = None
 
     def to_json(self) -> JsonObject:
         document = self.restored.to_json()
@@ -65,6 +68,7 @@ class ImportReport:
             "name": self.name,
             "copied_from": self.copied_from,
             "warnings": warnings,
+            "seen": self.seen,
         }
 
 
@@ -83,13 +87,13 @@ def import_(
     state_dir: Path | None = None,
     rows: RowChoice | None = None,
     tell: Tell = quietly,
-    show: Callable[[Plan], None] = lambda plan: None,
+    ask_consent: Callable[[Plan], None] = lambda plan: None,
 ) -> ImportReport:
     """Write an archive (with deltas on top, in order) into a workspace and register its agent, not yet watched.
     `runtime` is the archive's own unless named, OpenClaw where that is not known here.
 
-    An agent that this home knows comes in as a copy with another id. `show` gets the plan of an archive that nobody
-    signed while it is not accepted: nothing of it is written until then.
+    An agent that this home knows comes in as a copy with another id. `ask_consent` gets the plan of an archive that
+    nobody signed before anything of it is written, and may raise.
 
     Raises ArchiveError, ApplyError, SignatureError, UnsignedState, TargetRefused, ConsentNeeded, AlreadyProtected, and
     what `encrypted.opened` raises.
@@ -110,23 +114,15 @@ def import_(
             user_keys.refuse_without_key(context, state.sequence)
         warnings = [*files.base.warnings, *_take_keys(context, files, file), *linkage.missing(state)]
         made = plan(context, state, folder, replace(options, runtime=runtime or _own_runtime(context, state)))
-        if made.verdict is not Verdict.SIGNED and (dry_run or not accept_unsigned):
-            show(made)
-        _check(made, file)
-        if dry_run:
-            return ImportReport(draft(made, context.now()), made.agent_id, made.agent_name, warnings=warnings)
-        return _import(context, made, warnings, tell)
-
-
-def _check(made: Plan, file: Path) -> None:
-    """Check the guards. Raises what they raise, with the command that accepts this archive."""
-    try:
+        is_signed = made.verdict is Verdict.SIGNED
+        if not is_signed:
+            ask_consent(made)
         check_guards(made)
-    except UnsignedState as error:
-        if not made.options.accept_unsigned:
-            command = f"lifeboat alf import {argument(str(file))} --to {argument(str(made.target))}"
-            error.fix = f"{command} --accept-unsigned"
-        raise
+        if dry_run:
+            report = draft(made, context.now())
+            code = None if is_signed else seen_code(made)
+            return ImportReport(report, made.agent_id, made.agent_name, warnings=warnings, seen=code)
+        return _import(context, made, warnings, tell)
 
 
 def _own_runtime(context: Context, state: State) -> str:

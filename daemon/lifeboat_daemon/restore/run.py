@@ -89,7 +89,7 @@ def check_guards(plan: Plan) -> None:
         named = ", ".join(f"{each.name!r} ({each.reason})" for each in plan.unholdable[:10])
         raise NamesDoNotFit(f"{len(plan.unholdable)} names do not fit into {plan.target}: {named}")
     if plan.verdict is not Verdict.SIGNED and not plan.options.accept_unsigned:
-        raise UnsignedState(_unsigned(plan))
+        raise unsigned_refusal(plan)
     if plan.verdict is not Verdict.SIGNED and plan.options.with_credentials:
         raise UnsignedState(
             "credentials go into signed states only: who changed this one could send them anywhere",
@@ -106,6 +106,11 @@ def _check_running(plan: Plan) -> None:
     said = running_at(plan.adapter, plan.installation, plan.items, plan.target, plan.databases)
     if said:
         raise still_running(said, plan.runtime)
+
+
+def unsigned_refusal(plan: Plan) -> UnsignedState:
+    """Return the error that refuses a state that nobody signed, with what in it could run."""
+    return UnsignedState(_unsigned(plan))
 
 
 def _unsigned(plan: Plan) -> str:

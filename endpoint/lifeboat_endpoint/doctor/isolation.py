@@ -56,7 +56,8 @@ def _apart(api: str, worker: str) -> Finding:
     """What holds, and for whom it does not."""
     result = (
         f"row-level security is forced on every table; {api} sees rows of one tenant at a time, and of what belongs to"
-        f" none it reads the notes and the end of the audit; {worker} sees tokens, keys and audit of all tenants"
+        f" none it reads the notes, the version of the schema and the end of the audit; {worker} sees tokens, keys and"
+        " audit of all tenants"
     )
     return Finding(Level.OK, TITLE, result)
 

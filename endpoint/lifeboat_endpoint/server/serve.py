@@ -39,6 +39,9 @@ from lifeboat_keys.hardening import no_core_dumps
 RUN_FOLDER = "run"
 _LOOKS = 3600.0
 """Seconds between two looks at the certificate."""
+_LEAST_PER_ADDRESS = 4
+"""Connections of one address that a process accepts however many processes there are: a client opens several at once,
+and the system may give all of them to one process."""
 _BACKLOG = 1024
 
 
@@ -148,11 +151,14 @@ def _answer(folder: str, settings: ServerSettings, draining: Flag, answering: An
 
 
 def _bounds(wanted: Wanted) -> ConnectionBounds:
-    """Of each process, so that all of them together accept no more than was said, and descriptors stay for files."""
+    """Return the share of one process: all of them together accept no more than was said, in all and of one address,
+    and descriptors stay for files."""
     total, room = wanted.bounds.total // wanted.workers, descriptors_for_connections(raise_descriptor_limit())
     if total > room:
         logs.LOGGER.warning("%d connections at most in a process: more descriptors are not allowed to it", room)
-    return replace(wanted.bounds, total=max(1, min(total, room)))
+    asked = wanted.bounds.per_address
+    per_address = max(asked // wanted.workers, min(asked, _LEAST_PER_ADDRESS))
+    return replace(wanted.bounds, total=max(1, min(total, room)), per_address=per_address)
 
 
 @contextlib.contextmanager

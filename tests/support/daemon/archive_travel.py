@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_daemon.context import Context
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 Export = Callable[..., ArchiveFile]
 ImportInto = Callable[..., Path]
@@ -50,7 +50,7 @@ def importing_below(folder: Path, patch: pytest.MonkeyPatch) -> ImportInto:
         shutil.copytree(keys, home.keys_folder, dirs_exist_ok=True)
         target = machine / place
         path = archive.path if isinstance(archive, ArchiveFile) else archive
-        run("alf", "import", path, "--runtime", runtime, "--to", target, "--accept-unsigned", *options, expect=expect)
+        run_accepting("alf", "import", path, "--runtime", runtime, "--to", target, *options, expect=expect)
         return target
 
     return make

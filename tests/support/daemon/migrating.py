@@ -22,7 +22,7 @@ from lifeboat_daemon import agent as agents
 from lifeboat_daemon.context import Context
 from support.adapters import openclaw_workspaces, zeroclaw_installs
 from support.aged_files import age_files
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 from support.prepared_folders import PreparedFolders
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ def ada_in_openclaw(home: Path, folder: Path) -> tuple[Traveller, Path]:
     archive = folder / "rich.alf"
     with archive.open("wb") as out:
         write_snapshot(rich_state(), out)
-    run("alf", "import", archive, "--runtime", "openclaw", "--to", made.workspace, "--accept-unsigned")
+    run_accepting("alf", "import", archive, "--runtime", "openclaw", "--to", made.workspace)
     (made.workspace / "charts/large.tif").write_bytes(LARGE)
     skill = made.workspace / "skills/tides/SKILL.md"
     skill.parent.mkdir(parents=True)

@@ -79,6 +79,7 @@ class Plan(msgspec.Struct, frozen=True):
     signature: str = ""
     files: Files = Files()
     warnings: tuple[str, ...] = ()
+    executable: tuple[str, ...] = ()
     credentials: tuple[Credential, ...] = ()
 
 

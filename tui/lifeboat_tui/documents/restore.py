@@ -89,6 +89,7 @@ class Plan(msgspec.Struct, frozen=True):
     capabilities_missing: tuple[Missing, ...] = ()
     credentials: tuple[Credential, ...] = ()
     executable: tuple[str, ...] = ()
+    seen: str | None = None
     unholdable: tuple[Unholdable, ...] = ()
     warnings: tuple[str, ...] = ()
 

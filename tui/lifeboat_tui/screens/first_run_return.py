@@ -53,7 +53,7 @@ class AgentPage(Page):
         self.say(f"Which agents has {self.known.remote}?")
         self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents
         table = self.query_one(Table)
-        table.empty = f"{self.known.remote} has no agent yet."
+        table.empty = f"{plain(self.known.remote)} has no agent yet."
         table.show([self._row(one) for one in self._agents])
         self.say("Which agent shall come here?")
 
@@ -203,8 +203,9 @@ def _preview(plan: Plan) -> Iterator[str]:
     if plan.files.overwritten:
         yield "Files that stand there are moved aside first; lifeboat undo takes it back for seven days."
     yield "It lives here from then on: a machine that wrote it before sends nothing more."
-    if plan.signature == "unsigned":
-        yield "Nobody signed this state: look into it first, with lifeboat restore ... --accept-unsigned --dry-run."
+    if plan.signature != "signed":
+        yield "Nobody signed this state, so it is not written here: lifeboat restore ... --accept-unsigned asks for it."
+        yield from (f"Could run here: {line}" for line in plan.executable)
     for warning in plan.warnings:
         yield f"Note: {warning}"
 

@@ -99,7 +99,7 @@ words are shown only when you type that you want to see them, and go by themselv
         if self._status is None or not self.is_mounted:
             return
         now = self.link.now()
-        said = "\n".join(plain(line) for line in summary(self._status, self.glyphs, now).splitlines())
+        said = "\n".join(plain(line) for line in summary(self._status, self.glyphs, now))
         self.query_one("#summary", Static).update(said)
         self.table.show(rows(self._status, self.glyphs, now), flash=True)
         self._show_detail()

@@ -28,22 +28,21 @@ MACHINE, AGENT, FORMER = "machine:", "agent:", "former:"
 NO_KEY = "There is no key yet. a on the dashboard makes one with the first agent."
 
 
-def summary(status: KeyStatus, glyphs: Glyphs, now: datetime) -> str:
-    """Which key, where, whether it opens, and when its words were proven."""
+def summary(status: KeyStatus, glyphs: Glyphs, now: datetime) -> list[str]:
+    """Return lines: which key, where, whether it opens, and when its words were proven."""
     if status.key_id is None:
-        return NO_KEY
+        return NO_KEY.split("\n")
     proven = (
         f"{glyphs.sign('done')} Its 24 words were proven {age(status.proven_at, now)}, on {local_day(status.proven_at)}"
         if status.proven_at
         else f"{glyphs.sign('warning')} Its 24 words were never proven: w shows them, p proves them"
     )
-    lines = [
+    return [
         f"{glyphs.state(status.state)}  your key {status.key_id}",
         f"It lies in {PLACES.get(status.store, status.store)}{f' ({status.note})' if status.note else ''}",
         proven,
         *(f"{glyphs.sign('warning')} {problem}" for problem in status.problems),
     ]
-    return "\n".join(lines)
 
 
 def rows(status: KeyStatus, glyphs: Glyphs, now: datetime) -> Iterator[Row]:

@@ -66,7 +66,7 @@ nothing any more.
 
     async def load(self) -> None:
         self._agents = documents.read(There, (await self.ask(*self.twin())).document).agents
-        self.table.empty = f"{self._remote} has no agent yet. s on the screen before brings yours there."
+        self.table.empty = f"{plain(self._remote)} has no agent yet. s on the screen before brings yours there."
         self._show()
 
     def happened(self, event: JsonObject) -> None:

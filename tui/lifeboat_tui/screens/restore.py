@@ -25,7 +25,7 @@ from lifeboat_tui.screens.restore_point import PointPage
 from lifeboat_tui.screens.restore_preview import PreviewPage
 from lifeboat_tui.screens.restore_receipt import Receipt
 from lifeboat_tui.screens.restore_run import RunPage
-from lifeboat_tui.screens.restore_texts import ALL_OR_NOTHING, KEPT, UNCERTAIN, UNPROVEN, trouble_lines
+from lifeboat_tui.screens.restore_texts import ALL_OR_NOTHING, KEPT, UNCERTAIN, UNPROVEN, hazard_lines, trouble_lines
 from lifeboat_tui.screens.restore_what import WhatPage
 from lifeboat_tui.screens.restore_words import Wanted, words
 from lifeboat_tui.widgets.bars import Hint
@@ -325,14 +325,14 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
             self.go(PREVIEW)
 
     async def _accepted(self) -> bool:
-        """Whether the user takes a state that nobody signed. Credentials never go into one."""
+        """Name what could run, and ask for a state that nobody signed. Credentials never go into one."""
         plan = self.preview.plan
-        found = [] if plan is None else [f"could run here: {line}" for line in plan.executable]
-        lines = ["Nobody you trust signed this state: somebody may have changed it.", *found]
+        lines = ["Nobody you trust signed this state: somebody may have changed it.", *hazard_lines(plan)]
         question = Confirm("Take it all the same?", lines, yes="Take it", phrase=ACCEPT_PHRASE)
         if not await self.app.push_screen_wait(question):
             return False
-        self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False)
+        seen = None if plan is None else plan.seen
+        self.wanted = replace(self.wanted, accept_unsigned=True, with_credentials=False, seen=seen)
         return True
 
     # Doing it ---------------------------------------------------------------------------------------------------
@@ -342,7 +342,10 @@ one that dies meanwhile changes nothing. c stops it at the next safe point, and 
 
     async def _begin(self) -> None:
         plan = self.preview.plan
-        if plan is None or (not plan.is_signed and not self.wanted.accept_unsigned and not await self._accepted()):
+        if plan is None:
+            return
+        is_accepted = plan.is_signed or (self.wanted.accept_unsigned and self.wanted.seen == plan.seen)
+        if not is_accepted and not await self._accepted():
             return
         self.preview.say_trouble()
         self.start(f"Restoring {self.spoken_agent}", words(self.wanted, dry_run=False))

@@ -86,7 +86,7 @@ def plan_notes(plan: Plan, wanted: Wanted) -> Iterator[tuple[str, str]]:
     """What to know before it is done: (kind of a style, sentence)."""
     if not plan.is_signed:
         yield "error", "Nobody signed this state: it may not be what your agent was. R asks for a typed word first."
-        yield from (("error", f"could run here: {line}") for line in plan.executable)
+        yield from (("error", line) for line in hazard_lines(plan))
         if wanted.with_credentials:
             yield "error", "Credentials go into signed states only: i leaves them out."
     yield from (("error", f"does not fit there: {each.name}: {each.reason}") for each in plan.unholdable)
@@ -101,6 +101,15 @@ def plan_notes(plan: Plan, wanted: Wanted) -> Iterator[tuple[str, str]]:
             yield "warning", f"{absent.filename} ({size(absent.size)}) is not held, only described"
     yield from (("", line) for line in map(_credential, plan.credentials))
     yield "", _safety(plan, wanted)
+
+
+def hazard_lines(plan: Plan | None) -> list[str]:
+    """What a tool of this machine would run or obey of a state that nobody signed."""
+    if plan is None:
+        return ["What in it could run here is shown in the preview; nothing is written before you accept that as well."]
+    if not plan.executable:
+        return ["Nothing in it is run or obeyed by a tool that is known here."]
+    return [f"could run here: {line}" for line in plan.executable]
 
 
 def _told(warning: str) -> str:

@@ -14,8 +14,9 @@ from lifeboat_daemon.words import argument
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """`at` is a sequence or a time, None for the newest state; `remote` where it comes from, None for this machine;
-    `to` the folder, None for the agent's own; `runtime` None for its own. The rest is what the options of `lifeboat
-    restore` of the same names are."""
+    `to` the folder, None for the agent's own; `runtime` None for its own. `seen` is the code of the unsigned state
+    that the user accepted, None before that. The rest is what the options of `lifeboat restore` of the same names
+    are."""
 
     agent: str
     at: str | None = None
@@ -30,6 +31,7 @@ class Wanted:
     adopt: bool = False
     finish: bool = False
     accept_unsigned: bool = False
+    seen: str | None = None
     take_over: str | None = None
 
     @property
@@ -43,8 +45,9 @@ class Wanted:
 
 
 def words(wanted: Wanted, *, dry_run: bool) -> tuple[str, ...]:
-    """The words of the command: what shows the plan, or what carries it out. They differ in one word."""
-    return ("restore", wanted.agent, "--dry-run" if dry_run else "--yes", *_options(wanted))
+    """The words of the command: what shows the plan, or what carries it out."""
+    seen = () if dry_run or wanted.seen is None else ("--seen", wanted.seen)
+    return ("restore", wanted.agent, "--dry-run" if dry_run else "--yes", *_options(wanted), *seen)
 
 
 def _options(wanted: Wanted) -> Iterator[str]:

@@ -86,7 +86,7 @@ What was purged is never found.
         said = await self.ask("search", self.agent_id, *self._words, "--history", "--limit", str(LIMIT))
         found = documents.read(Found, said.document)
         self._hits = {str(at): hit for at, hit in enumerate(found.hits)}
-        self.table.empty = f"These words stand nowhere in what is kept of {self.agent_name}."
+        self.table.empty = f"These words stand nowhere in what is kept of {plain(self.agent_name)}."
         self.table.show(_row(key, hit, self.glyphs) for key, hit in self._hits.items())
         more = f" (the newest {len(found.hits)}; more words find fewer)" if found.truncated else ""
         self.query_one("#detail").border_title = f"{count_text(len(found.hits), 'place')}{more}"

@@ -142,7 +142,7 @@ compare two moments, mark one with m, then the other; esc takes the mark away.
         self._answer = documents.read(Answer, said.document)
         self._by_key = {str(entry.sequence): at for at, entry in enumerate(self._answer.entries)}
         self._seen.clear()
-        self.table.empty = f"Nothing of {self.agent_name} is kept yet. Press s to capture it now."
+        self.table.empty = f"Nothing of {plain(self.agent_name)} is kept yet. Press s to capture it now."
         self._show()
         self.look_at_workspace()
         if self._at is not None:

@@ -439,7 +439,7 @@ class Table(ScrollView, can_focus=True):
     def _empty_line(self, y: int, width: int, base: Style) -> Strip:
         """What to do where there is nothing."""
         text = "Nothing fits the filter; esc clears it." if self._words else self.empty
-        lines = [part for line in text.splitlines() for part in _wrapped(line, max(10, width - 4))]
+        lines = [part for line in text.split("\n") for part in _wrapped(line, max(10, width - 4))]
         said = lines[y - 1] if 0 <= y - 1 < len(lines) else ""
         style = base + self.get_component_rich_style("table--muted", partial=True)
         return Strip([Segment(set_cell_size(f"  {plain(said)}", width), style)], width)

@@ -1,0 +1,40 @@
+"""The command that is running, as it is typed again with more options: what an error names as its fix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from lifeboat_daemon.words import argument
+
+_WORDS = "lifeboat.words"
+
+
+def remember(context: click.Context, words: Sequence[str]) -> None:
+    """Keep the words of the command line for `command_again`."""
+    context.meta[_WORDS] = tuple(words)
+
+
+def command_again(*options: str) -> str:
+    """Return the running command with these options, each an option or its value, in place of those it had."""
+    had = list[str](click.get_current_context().meta.get(_WORDS, ()))
+    end = had.index("--") if "--" in had else len(had)
+    kept, after = _without(had[:end], options), had[end:]
+    return " ".join(map(argument, ("lifeboat", *kept, *options, *after)))
+
+
+def _without(words: Sequence[str], options: Sequence[str]) -> list[str]:
+    """Leave out options that are given anew, with the value of those that have one."""
+    kept: list[str] = []
+    skips_value = False
+    for word in words:
+        name = word.partition("=")[0]
+        if skips_value:
+            skips_value = False
+        elif name.startswith("--") and name in options:
+            at = options.index(name) + 1
+            skips_value = "=" not in word and at < len(options) and not options[at].startswith("--")
+        else:
+            kept.append(word)
+    return kept

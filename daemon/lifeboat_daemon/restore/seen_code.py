@@ -1,0 +1,45 @@
+"""The code of a state that nobody signed: with it a user says which state was looked at before it is written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from lifeboat_alf import codec
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon.restore.plan import Plan
+
+_DIGITS = 24
+"""So many that nobody makes two states of one code: 96 bits."""
+
+
+def seen_code(plan: Plan) -> str:
+    """Return a digest of everything that the plan's state holds. It does not depend on the target of the restore."""
+    digest = hashlib.sha256()
+    for part in _parts(plan):
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.hexdigest()[:_DIGITS]
+
+
+def _parts(plan: Plan) -> Iterator[bytes]:
+    state = plan.state
+    yield from _texts(state.sequence.agent_id, state.sequence.number, plan.verdict)
+    for entry in sorted(state.entries(), key=lambda each: each.path):
+        yield from _texts(entry.path)
+        yield codec.encode_pretty(entry.meta)
+        yield _body(plan, entry.path)
+    for record in sorted(state.records(), key=lambda each: (each.partition, each.id)):
+        yield from _texts(record.partition, record.id)
+        yield record.line
+
+
+def _texts(*values: object) -> Iterable[bytes]:
+    return (str(value).encode("utf-8", "surrogateescape") for value in values)
+
+
+def _body(plan: Plan, path: str) -> bytes:
+    try:
+        return plan.state.body(path)
+    except BodyAbsent:
+        return b""
