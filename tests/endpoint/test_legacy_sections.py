@@ -54,6 +54,71 @@ def test_a_note_with_mixed_line_ends_keeps_those_of_every_line_that_is_still_the
     assert renewed("MEMORY.md", MIXED.encode(), split("MEMORY.md", without)) == without.encode()
 
 
+LINE = st.sampled_from(["", "  ", "## A", "## B", "text", "more", "a\rb", "\u2028"])
+END = st.sampled_from(["\n", "\r\n"])
+WRITTEN = st.lists(st.tuples(LINE, END), min_size=1, max_size=12)
+CHANGES = st.lists(
+    st.tuples(st.integers(0, 30), st.sampled_from(["## New {}", "new {}", "a\rnew {}"])), min_size=1, max_size=3
+)
+
+
+def _note(lines: list[tuple[str, str]], *, is_open: bool) -> str:
+    text = "".join(line + end for line, end in lines)
+    return text.removesuffix("\n").removesuffix("\r") if is_open else text
+
+
+def _first_said(lines: list[tuple[str, str]]) -> int:
+    """The first line that is not blank; the blank ones before it are in no memory."""
+    return next((place for place, (line, _) in enumerate(lines) if line.strip()), len(lines))
+
+
+@given(WRITTEN, st.booleans(), CHANGES)
+def test_lines_that_were_changed_in_their_places_change_no_line_end(
+    lines: list[tuple[str, str]], is_open: bool, changes: list[tuple[int, str]]
+) -> None:
+    is_open = is_open and lines[-1][0] != ""  # without its end an empty line is none
+    note, first = _note(lines, is_open=is_open), _first_said(lines)
+    for number, (at, text) in enumerate(changes):
+        if first < len(lines):
+            place = first + at % (len(lines) - first)
+            lines[place] = (text.format(number), lines[place][1])
+    edited = _note(lines, is_open=is_open)
+    if split("MEMORY.md", edited):
+        assert renewed("MEMORY.md", note.encode(), split("MEMORY.md", edited)) == edited.encode()
+
+
+@given(WRITTEN, st.booleans(), CHANGES)
+def test_lines_that_are_added_change_no_line_end_of_others(
+    lines: list[tuple[str, str]], is_open: bool, changes: list[tuple[int, str]]
+) -> None:
+    is_open = is_open and lines[-1][0] != ""  # without its end an empty line is none
+    note, first = _note(lines, is_open=is_open), _first_said(lines)
+    usual = "\r\n" if 2 * note.count("\r\n") > note.count("\n") else "\n"
+    for number, (at, text) in enumerate(changes):
+        if first < len(lines):
+            lines.insert(first + at % (len(lines) - first), (text.format(number), usual))
+    edited = _note(lines, is_open=is_open)
+    if split("MEMORY.md", edited):
+        assert renewed("MEMORY.md", note.encode(), split("MEMORY.md", edited)) == edited.encode()
+
+
+def test_a_section_that_was_moved_keeps_its_line_ends() -> None:
+    first, second, third = "## A\r\none\n", "## B\n\r\ntwo\r\n", "## C\nthree\n"
+    edited = second + third + first
+    assert renewed("MEMORY.md", (first + second + third).encode(), split("MEMORY.md", edited)) == edited.encode()
+
+
+def test_a_long_note_of_which_all_changed_is_made_without_comparing_all_of_it() -> None:
+    note = "".join(f"## {number}\r\nsame\n" for number in range(3000))
+    edited = "".join(f"## new {number}\nsame\n" for number in range(3001))
+    made = renewed("MEMORY.md", note.encode(), split("MEMORY.md", edited))
+    assert made is not None and made.decode().replace("\r", "") == edited
+
+
+def test_a_memory_that_claims_to_stand_far_below_makes_no_large_note() -> None:
+    assert len(join("MEMORY.md", [Section(1 << 50, "## A")])) < 1_000_000
+
+
 @given(
     st.lists(st.tuples(st.sampled_from(["## A", "## B", "text", "more"]), st.sampled_from(["\n", "\r\n"])), min_size=1),
     st.sampled_from(["", "open"]),

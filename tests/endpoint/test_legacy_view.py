@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lifeboat_alf import codec, layout, testing
 from lifeboat_alf.delta import DeltaReader
@@ -196,6 +199,36 @@ def test_notes_follow_the_memory_that_deltas_changed(vault: Vault, workspace: Pa
     memory.write_text(memory.read_text().replace("## First\n\nOn top.\n\n", ""))
     sync(vault, workspace, base)
     assert restored(vault, tmp_path / "new") == files(workspace)
+
+
+ODD_LINES = st.lists(
+    st.tuples(st.sampled_from(["", "  ", "## A", "## A", "text", "a\rb"]), st.sampled_from(["\n", "\r\n"])),
+    min_size=1,
+    max_size=8,
+)
+
+
+@settings(max_examples=8)
+@given(ODD_LINES, st.booleans(), st.lists(st.integers(0, 7), min_size=1, max_size=3))
+def test_odd_notes_come_back_to_the_byte_after_any_deltas(
+    lines: list[tuple[str, str]], is_open: bool, places: list[int]
+) -> None:
+    """Any line ends, blank and repeated lines; each delta changes one line of the note."""
+    lines = [("# Memory", "\r\n"), *lines, ("the last one", "" if is_open else "\n")]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name).resolve() / "workspace"
+        folder.mkdir()
+        note = folder / "MEMORY.md"
+        note.write_bytes("".join(line + end for line, end in lines).encode())
+        base = reference.export(folder)
+        with Vault.create(folder.parent / "vault", reference.agent_id(folder), clock=ManualClock()) as vault:
+            with SnapshotReader(io.BytesIO(reference.write_snapshot(base))) as reader:
+                accepting.snapshot(vault, reader, clock=ManualClock())
+            for number, place in enumerate(places):
+                lines[place % len(lines)] = (f"changed {number}", lines[place % len(lines)][1])
+                note.write_bytes("".join(line + end for line, end in lines).encode())
+                base = sync(vault, folder, base)
+                assert legacy_view(vault.state()).body(RAW + "MEMORY.md") == note.read_bytes()
 
 
 def test_a_note_that_was_emptied_and_written_again_is_there(vault: Vault, workspace: Path, tmp_path: Path) -> None:

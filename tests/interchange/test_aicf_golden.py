@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from lifeboat_adapters.aicf import reading
-from lifeboat_adapters.aicf.document import emit, parse
+from lifeboat_adapters.aicf.document import Dialect, emit, parse
+from lifeboat_adapters.aicf.patching import rejoined
 from lifeboat_adapters.aicf.pieces import Piece
 
 Json = dict[str, Any]
@@ -139,6 +140,16 @@ DIALECTS: dict[str, tuple[str, list[Expected]]] = {
         "1|20261002T080000Z|the boat|Where it lies\n",
         [Expected("TITLE: the boat", DAY)],
     ),
+    "positions without names": (
+        "1|CONV|c1|2|500|2026-10-02T08:00:00Z\n2|DATA|user_message|Where is the boat?\n"
+        "3|DATA|assistant_message|2026-10-02T08:05:00Z|In the harbour \\| at berth nine.\n4|DATA|It is red.\n",
+        [
+            Expected("Conversation c1: 2 messages, 500 tokens", DAY),
+            Expected("Where is the boat?", DAY, "user"),
+            Expected("In the harbour | at berth nine.", LATER, "assistant"),
+            Expected("It is red.", DAY),
+        ],
+    ),
     "eight columns": (
         "C1|20261002|D|BOAT|paint it red|it is seen from afar|done|boat.txt\n"
         "C2|20261002|T|ROPE|buy rope|the old one is worn|open|shop.txt\n",
@@ -169,6 +180,25 @@ DIALECTS: dict[str, tuple[str, list[Expected]]] = {
         '<timestamp>2026-10-02T08:00:00Z</timestamp><message role="user">Where is it?</message>'
         "</conversation></AICF>\n",
         [Expected("Where is it?", DAY, "user", "the boat")],
+    ),
+    "XML of two conversations": (
+        '<?xml version="1.0"?>\n<AICF version="1.0"><metadata><created>2026-10-02T00:00:00Z</created></metadata>\n'
+        '<conversation id="c1"><title>the boat</title><timestamp>2026-10-02T08:00:00Z</timestamp><messages>\n'
+        '<message role="user">Where is it?</message>\n<message><role>assistant</role>'
+        "<content>In the &lt;old&gt; harbour.</content><timestamp>2026-10-02T08:05:00Z</timestamp></message>\n"
+        "</messages><decision><description>Paint it red</description><rationale>It is seen</rationale></decision>"
+        "<insight>Red fades</insight><summary>All is well.</summary></conversation>\n"
+        '<conversation topic="rope"><message sender="user"><![CDATA[Is a < b?]]></message></conversation></AICF>\n',
+        [
+            Expected("Conversation c1: the boat", DAY, None, "the boat"),
+            Expected("Where is it?", DAY, "user", "the boat"),
+            Expected("In the <old> harbour.", LATER, "assistant", "the boat"),
+            Expected("Paint it red\n\nRationale: It is seen", DAY, is_decision=True),
+            Expected("Red fades", DAY),
+            Expected("All is well.", DAY),
+            Expected("Conversation: rope", MIDNIGHT, None, "rope"),
+            Expected("Is a < b?", MIDNIGHT, "user", "rope"),
+        ],
     ),
     "XML with attributes": (
         '<AICF version="1.0"><message role="user" timestamp="2026-10-02T08:00:00Z">Where is it?</message></AICF>\n',
@@ -221,6 +251,27 @@ DIALECTS: dict[str, tuple[str, list[Expected]]] = {
 }
 
 
+OF_DIALECT = {
+    Dialect.SPECIFIED: "numbered",
+    Dialect.MIXED: "numbers with gaps",
+    Dialect.BLOCKS: "one number for each block",
+    Dialect.COMPILED: "compiled",
+    Dialect.STREAM: "stream",
+    Dialect.ESCAPED_BLOCKS: "escaped blocks",
+    Dialect.SCHEMA_DATA: "schema and data",
+    Dialect.POSITIONAL: "positions without names",
+    Dialect.EIGHT_COLUMNS: "eight columns",
+    Dialect.JSON: "JSON of the web",
+    Dialect.XML: "XML of two conversations",
+    Dialect.END_TAGS: "end tags",
+    Dialect.TAGGED_LINES: "a tag for each line",
+    Dialect.KEY_CELLS: "keys and cells",
+    Dialect.WATCHER: "written as it went on",
+    Dialect.MANUAL: "manual",
+}
+"""A file for each dialect that a file can be told to be of."""
+
+
 def memories(text: str) -> list[tuple[Piece, Json]]:
     return list(reading.read(text.encode(), "golden.aicf").memories())
 
@@ -239,10 +290,49 @@ def test_a_file_says_when_who_about_what_and_what_was_decided(name: str) -> None
             assert (record["category"] == "aicf:decision") is want.is_decision
 
 
+def test_each_dialect_has_a_file() -> None:
+    assert OF_DIALECT.keys() == set(Dialect) - {Dialect.UNKNOWN}
+    for dialect, name in OF_DIALECT.items():
+        assert parse(DIALECTS[name][0].encode()).dialect is dialect
+
+
+def test_a_file_says_no_more_than_is_expected_of_it() -> None:
+    """Every memory of the XML and of the positional file is among those expected."""
+    for name in ("positions without names", "XML of two conversations"):
+        text, expected = DIALECTS[name]
+        assert [record["content"] for _, record in memories(text)] == [want.words for want in expected]
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_file_of_each_dialect_comes_out_as_it_came_in(name: str) -> None:
     data = DIALECTS[name][0].encode()
     assert emit(parse(data)) == data
+
+
+def test_one_message_of_an_xml_file_changes_in_its_place() -> None:
+    text = DIALECTS["XML of two conversations"][0]
+    names = [str(record["id"]) for _, record in memories(text)]
+    now = {name: str(record["content"]) for name, (_, record) in zip(names, memories(text), strict=True)}
+    changed = rejoined(text, names, {**now, names[1]: "Where & when?"})
+    assert changed == text.replace("Where is it?", "Where &amp; when?")
+    del now[names[0]]
+    without = rejoined(text, names, now)
+    assert without is not None and "the boat" not in without and "<conversation>\n<message role" in without
+
+
+def test_one_message_of_a_positional_file_changes_in_its_place() -> None:
+    text = DIALECTS["positions without names"][0]
+    names = [str(record["id"]) for _, record in memories(text)]
+    now = {name: str(record["content"]) for name, (_, record) in zip(names, memories(text), strict=True)}
+    changed = rejoined(text, names, {**now, names[2]: "At sea | far out."})
+    assert changed == text.replace("In the harbour \\| at berth nine.", "At sea \\| far out.")
+
+
+@pytest.mark.parametrize("tags", ["<conversation>", "<message>", "</message>", "<!--", "<![CDATA[", "<a b='"])
+def test_xml_that_is_never_closed_is_read_whole(tags: str) -> None:
+    data = f'<AICF version="1.0"><message>Red.</message>{tags * 300}'.encode()
+    assert emit(parse(data)) == data
+    assert "Red." in [record["content"] for _, record in memories(data.decode())]
 
 
 def test_a_time_set_in_the_file_is_not_that_of_a_block_with_its_own() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 
-from lifeboat_adapters.aicf import dialects, grammar, json_files, opening
+from lifeboat_adapters.aicf import dialects, grammar, json_files, opening, xml_files
 from lifeboat_adapters.aicf.dialects import Head, Survey, survey
 from lifeboat_adapters.aicf.lines import lines
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
@@ -17,7 +16,6 @@ from lifeboat_adapters.interchange.contract import Notice
 __all__ = ["Dialect", "Document", "Escaping", "Item", "Kind", "Section", "emit", "find_section", "parse", "parse_text"]
 
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|!--|AICF)", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]*>")
 
 
 def parse(data: bytes | str, *, name: str = "") -> Document:
@@ -141,10 +139,7 @@ def _json(text: str, bom: bool) -> Document:
 
 
 def _xml(text: str, bom: bool) -> Document:
-    """Kept as it is. Its text is what stands outside of the tags; entities of its own are not looked up."""
-    content = html.unescape(_TAG.sub(" ", text))
-    item = Item(Kind.TEXT, 0, len(text), 1, raw=" ".join(content.split()), value_end=len(text), escaping=Escaping.NONE)
-    section = Section("XML", "", "", 0, len(text), [item])
     version = re.search(r"<AICF\s[^<>]{0,500}?version\s*=\s*[\"']([0-9.]{1,16})[\"']", text[:4096], re.IGNORECASE)
     shown = version.group(1) if version else dialects.undeclared(Dialect.XML)
+    section = xml_files.section_of(text)
     return Document(text, bom, Dialect.XML, shown, version is not None, False, [section], [], Escaping.NONE)

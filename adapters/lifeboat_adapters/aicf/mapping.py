@@ -37,7 +37,9 @@ KINDS: Mapping[str, Kind] = {
         "aicf:conversation",
         "`content`, else one line from topic, messages, platform, times",
     ),
-    MESSAGE: Kind("row of @CONVERSATION", "episodic", "aicf:message", "the text; role in `x_aicf`"),
+    MESSAGE: Kind(
+        "row of @CONVERSATION, row `DATA` (2.0), `<message>`", "episodic", "aicf:message", "the text; role in `x_aicf`"
+    ),
     STATE: Kind(
         "@STATE, @STATE:session", "summary", "aicf:state", "`content`, else `status: ..; actions: ..; flow: a -> b`"
     ),

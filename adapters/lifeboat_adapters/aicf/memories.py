@@ -11,6 +11,7 @@ from lifeboat_adapters.aicf import mapping
 from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.older_spellings import TOPICS, json_time, json_topic, unquoted
 from lifeboat_adapters.aicf.parts import Item
+from lifeboat_adapters.aicf.xml_files import XmlPart
 from lifeboat_adapters.interchange.contract import JsonObject
 
 Pairs = Mapping[str, Item]
@@ -290,6 +291,43 @@ def data_row(columns: Sequence[str], cells: Sequence[str]) -> Made:
     return Made(mapping.ROW, text, fields, {"columns": [list(pair) for pair in pairs]}, event)
 
 
+_ROLES = ("user", "assistant", "system", "tool", "human", "ai")
+
+
+def positional_row(cells: Sequence[str]) -> Made:
+    """A row of a file of 2.0 that names no columns: `N|CONV|id|messages|tokens`, or `N|DATA|text` for what was said.
+
+    More cells of a conversation are its time and its text.
+    """
+    kind = cells[1] if len(cells) > 2 else ""
+    if kind == "DATA":
+        lead = positional_lead(cells)
+        role = next((cell.removesuffix("_message") for cell in cells[2:lead] if not moment(cell)), "")
+        time = next((cell for cell in cells[2:lead] if moment(cell)), "")
+        return message_row(["", time, role, *cells[lead:]])
+    if kind != "CONV":
+        return data_row((), cells)
+    ident, messages, tokens, *rest = [*cells[2:], "", "", ""]
+    event = next((found for cell in rest if (found := moment(cell))), None)
+    counts = [f"{count} {name}" for count, name in ((messages, "messages"), (tokens, "tokens")) if count.strip()]
+    said = "|".join(cell for cell in rest if cell.strip() and not moment(cell))
+    own = {"ident": ident, "messages": _int(messages), "tokens": _int(tokens)}
+    fields: JsonObject = {
+        "source": {"interaction_id": ident or None},
+        "temporal": {"observed_at": event, "valid_from": event},
+    }
+    text = said or f"Conversation {ident}" + (f": {', '.join(counts)}" if counts else "")
+    return Made(mapping.CONVERSATION, text, fields, {name: value for name, value in own.items() if value != ""}, event)
+
+
+def positional_lead(cells: Sequence[str]) -> int:
+    """How many cells stand before the text of `N|DATA|...`: number, kind, and role and time where they are given."""
+    place = 2
+    while place < len(cells) - 1 and (cells[place].lower().removesuffix("_message") in _ROLES or moment(cells[place])):
+        place += 1
+    return place
+
+
 def _numbers(pairs: Pairs) -> JsonObject:
     """Counts, as numbers where they are."""
     return {name: _int(scalar(pairs, name)) for name in _INTS if name in pairs}
@@ -352,3 +390,21 @@ def _said(value: Any, names: Sequence[str]) -> str:
 def _text(value: Any, name: str) -> str:
     found = value.get(name) if isinstance(value, dict) else None
     return found if isinstance(found, str) else ""
+
+
+def xml_part(text: str, part: XmlPart) -> Made:
+    """A part of an XML file."""
+    if part.kind in (mapping.DECISION, mapping.INSIGHT):
+        about = {"impact": ""} if part.kind == mapping.DECISION else {"category": "", "priority": ""}
+        made = _inferred(part.kind, with_rationale(text, part.rationale), about, "", {"ident": part.ident})
+        return made._replace(event=part.time)
+    is_conversation = part.kind == mapping.CONVERSATION
+    fields: JsonObject = {
+        "tags": [f"topic:{part.topic}"] if part.topic else None,
+        "source": {"interaction_id": part.conversation or part.ident or None},
+        "temporal": {"observed_at": part.time, "valid_from": part.time if is_conversation else None},
+    }
+    own: JsonObject = {"role": part.role or None, "ident": part.ident or None}
+    if is_conversation:
+        own["topic"] = part.topic or None
+    return Made(part.kind, text, fields, own, part.time)

@@ -1,5 +1,5 @@
 """What files of older writers say in other words than the specification's: decisions and insights as numbered fields,
-messages as `[time] role: text`, topics under other names, and all of it in XML. Pure functions."""
+messages as `[time] role: text`, and topics under other names. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Item, Kind, Section
 
 TOPICS = ("topic", "topics", "title", "subject", "user_topics", "main_topic", "theme")
-_TIMES = ("timestamp", "timestamp_start", "created_at", "created", "date", "datetime", "time", "started_at")
+TIMES = ("timestamp", "timestamp_start", "created_at", "created", "date", "datetime", "time", "started_at")
 _NUMBERED = re.compile(r"(?P<name>decision|insight)_?(?P<number>[0-9]{1,5})", re.IGNORECASE)
 _OF_NUMBER = re.compile(r"(?P<name>[A-Za-z_]{2,20}?)_?(?P<number>[0-9]{1,5})")
 _SPOKEN = re.compile(r"(?:[-*]\s+)?\[([^\[\]]{1,40})\]\s*([A-Za-z][A-Za-z0-9_ -]{0,29}):\s+(\S.*)", re.DOTALL)
@@ -104,12 +104,12 @@ def without_bullet(cells: Sequence[str]) -> list[str]:
     return list(cells) if found is None else [cells[0][found.end() :], *cells[1:]]
 
 
-# JSON and XML -------------------------------------------------------------------------------------------------------
+# JSON ---------------------------------------------------------------------------------------------------------------
 
 
 def json_time(value: Any) -> str | None:
     """Return the time that a JSON object states of itself, or in its `metadata`."""
-    return next((found for text in _texts(value, _TIMES) if (found := moment(text))), None)
+    return next((found for text in _texts(value, TIMES) if (found := moment(text))), None)
 
 
 def json_topic(value: Any) -> str:
@@ -122,27 +122,3 @@ def _texts(value: Any, names: Sequence[str]) -> Iterator[str]:
     for place in (value, metadata):
         if isinstance(place, dict):
             yield from (place[name] for name in names if isinstance(place.get(name), str))
-
-
-def xml_stated(text: str, names: Sequence[str]) -> Iterator[str]:
-    """Yield what an XML text says under some names, as elements or attributes."""
-    for name in names:
-        element, attribute = rf"<{name}>([^<>]{{1,300}})</{name}>", rf"\s{name}=\"([^\"<>]{{1,300}})\""
-        for found in re.finditer(f"{element}|{attribute}", text):
-            yield (found[1] or found[2]).strip()
-
-
-def xml_time(text: str) -> str | None:
-    """Return the first time that an XML text states."""
-    return next((found for each in xml_stated(text, _TIMES) if (found := moment(each))), None)
-
-
-def xml_topic(text: str) -> str:
-    """Return the topic that an XML text states."""
-    return next((each.strip() for each in xml_stated(text, TOPICS)), "")
-
-
-def xml_role(text: str) -> str | None:
-    """Return who speaks in an XML text, where only one does."""
-    roles = {each.strip().lower() for each in xml_stated(text, ("role",))}
-    return roles.pop() if len(roles) == 1 else None

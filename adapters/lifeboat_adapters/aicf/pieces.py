@@ -106,8 +106,7 @@ def _of_section(document: Document, section: Section) -> Iterator[Piece]:
     if document.dialect is Dialect.JSON:
         yield from _json(section)
     elif document.dialect is Dialect.XML:
-        text = " ".join(item.value for item in section.items)
-        yield _piece(section, section.items, _xml_made(document.text, text), _digest(text))
+        yield from _xml(section)
     elif section.name == "STATE":
         yield from _state(section)
     elif section.name in _BETWEEN or section.name.startswith(EXTENSION):
@@ -118,7 +117,9 @@ def _of_section(document: Document, section: Section) -> Iterator[Piece]:
         yield _block(document, section, _BLOCK_MAKERS[section.name])
     elif section.name == "DATA":
         yield from _each_row(section, lambda cells: memories.data_row(section.columns, cells))
-    elif not section.name and document.dialect in (Dialect.POSITIONAL, Dialect.EIGHT_COLUMNS):
+    elif not section.name and document.dialect is Dialect.POSITIONAL:
+        yield from _each_row(section, memories.positional_row)
+    elif not section.name and document.dialect is Dialect.EIGHT_COLUMNS:
         yield from _each_row(section, lambda cells: memories.data_row((), cells))
     else:
         yield _verbatim(document, section)
@@ -214,11 +215,11 @@ def _numbered(section: Section) -> Iterator[Piece]:
             yield _piece(section, found)
 
 
-def _xml_made(document: str, text: str) -> Made:
-    topic, role = older_spellings.xml_topic(document), older_spellings.xml_role(document)
-    event = older_spellings.xml_time(document)
-    fields: JsonObject = {"tags": [f"topic:{topic}"] if topic else None, "temporal": {"observed_at": event}}
-    return Made(mapping.TEXT, text, fields, {"role": role}, event)
+def _xml(section: Section) -> Iterator[Piece]:
+    """Each part of an XML file that says something; markup stands between."""
+    for item in section.items:
+        made = memories.xml_part(item.value, item.data) if item.kind is Kind.TEXT else None
+        yield _piece(section, [item], made, (made and _identity(made)) or _digest(item.raw))
 
 
 def _identity(made: Made) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Sequence
 
 from lifeboat_adapters.aicf import mapping, memories, older_spellings, pieces
 from lifeboat_adapters.aicf.memories import RATIONALE
+from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.pieces import Piece
 from lifeboat_adapters.aicf.values import Escaping, escape
+from lifeboat_adapters.aicf.xml_files import XmlPart
 from lifeboat_adapters.interchange.contract import JsonObject
 
 TAGGED = {"category": 1, "priority": 2, "impact": 1}
@@ -24,9 +27,11 @@ _LIKE_HEADER = re.compile(r"(\\*@)")
 def respelled(document: Document, piece: Piece, record: JsonObject) -> str | None:
     """The span of a piece with what a record says now; None where its form has no place for that."""
     made = piece.made
-    if made is None or document.dialect in (Dialect.XML, Dialect.ESCAPED_BLOCKS):
+    if made is None or document.dialect is Dialect.ESCAPED_BLOCKS:
         return None
     text = str(record["content"])
+    if document.dialect is Dialect.XML:
+        return _xml(document, piece, text)
     if document.dialect is Dialect.JSON:
         return _json(document, piece, text)
     first = piece.items[0]
@@ -83,11 +88,15 @@ def _row(document: Document, piece: Piece, item: Item, record: JsonObject) -> st
         scope, key = str(made.own["scope"]), str(made.own["key"])
         cells = [*cells[:2], escape(memories.value_of(scope, key, str(record["content"])), escaping)]
     elif made.kind in _TEXT_CELLS:
-        place = _TEXT_CELLS[made.kind]
+        is_positional = document.dialect is Dialect.POSITIONAL
+        place = memories.positional_lead(item.values) if is_positional else _TEXT_CELLS[made.kind]
         kept = cells[place + 1 :] if made.kind == mapping.MEMORY else []
         cells = [*cells[:place], *[""] * (place - len(cells)), escape(str(record["content"]), escaping), *kept]
     elif made.kind == mapping.ROW:
         cells = _column_cells(cells, list(made.own["columns"]), text, escaping)
+    elif document.dialect is Dialect.POSITIONAL:
+        rest = [cell for cell in cells[5:] if moment(cell)]
+        cells = [*cells[:5], *[""] * (5 - len(cells)), *rest, escape(text, escaping)]
     else:
         return None
     return _replaced(document, piece.start, piece.end, [_with_value(document, item, "|".join(cells))])
@@ -254,3 +263,12 @@ def _json(document: Document, piece: Piece, text: str) -> str:
         return json.dumps({**first.data, name: text, "rationale": rationale}, ensure_ascii=False)
     kept = {key: value for key, value in first.data.items() if key != "rationale"}
     return json.dumps({**kept, name: text}, ensure_ascii=False)
+
+
+def _xml(document: Document, piece: Piece, text: str) -> str | None:
+    """An element with other words between its tags; None where there is more between them than words."""
+    item = piece.items[0]
+    if not isinstance(item.data, XmlPart) or not item.data.is_plain:
+        return None
+    changed = [_with_value(document, item, html.escape(text, quote=False))]
+    return _replaced(document, piece.start, piece.end, changed)

@@ -3,7 +3,9 @@ place. So nothing leaves that was only hidden by an escape, and nothing else of 
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +18,7 @@ from lifeboat_adapters.aicf.values import Escaping, escape, join_cells
 from lifeboat_adapters.interchange.cleaning import Cleaner
 
 _RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
+_TAG = re.compile(r"<[^<>]*>")
 _PEOPLE = ("user_id", "participants")
 
 
@@ -32,6 +35,8 @@ class Sanitizer:
         document = parse(text, name=where)
         if document.dialect is Dialect.JSON:
             return self._json(text, document, where)
+        if document.dialect is Dialect.XML:
+            return self._xml(text, document, where)
         changes = list(self._changes(document, where))
         if not changes:
             return text
@@ -40,6 +45,11 @@ class Sanitizer:
     def _json(self, text: str, document: Document, where: str) -> str:
         made = self._value(document.json, where)
         return text if made == document.json else json.dumps(made, ensure_ascii=False, indent=2) + "\n"
+
+    def _xml(self, text: str, document: Document, where: str) -> str | None:
+        """Markup and all, as it is written and as it is meant."""
+        texts = [document.text, html.unescape(_TAG.sub(" ", document.text)), *(item.raw for item in document.items())]
+        return text if all(self._text(each, where) == each for each in texts) else None
 
     def _changes(self, document: Document, where: str) -> Iterator[tuple[int, int, str]]:
         for section in document.sections:

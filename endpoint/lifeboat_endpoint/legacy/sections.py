@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-_WRITTEN_LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")
+from lifeboat_endpoint.legacy.line_ends import WrittenLine, counterparts, written_lines
+
 _WHOLE = "active-context"
 """A file with this in its path is one memory, byte for byte."""
+_MOST_BLANK = 100_000
+"""Lines before the first section: a client may claim any number."""
 
 
 class Section(NamedTuple):
@@ -33,44 +36,65 @@ def split(path: str, text: str) -> list[Section]:
 
 
 def join(path: str, sections: Iterable[Section], like: str = "\n") -> str:
-    """The note of these sections, in the order of their lines. `like` is the note as it once was: how its lines ended,
-    and whether the last one ended at all, which no memory says, stays so for what is still there."""
+    """The note of these sections, in the order of their lines. `like` is the note as it once was.
+
+    No memory says how a line ended, or whether the last one ended at all. So each line ends as it did before, and an
+    added one as most lines do.
+    """
     ordered = sorted(sections, key=lambda section: section.line)
     if _WHOLE in path.lower():
         return "".join(section.content for section in ordered)
+    if not ordered:
+        return ""
+    old = written_lines(like)
     usual = "\r\n" if 2 * like.count("\r\n") > like.count("\n") else "\n"
-    known = _as_written(like)
-    made = [usual * (ordered[0].line - 1)] if ordered else []
+    before = min(ordered[0].line - 1, _MOST_BLANK)
+    blank = _blank_beginning(old)[:before]
+    blank += [WrittenLine("", usual)] * (before - len(blank))
+    lines = [line.text for line in blank] + [line for section in ordered for line in section.content.split("\n")]
+    ends = [old[place].end if place is not None else "" for place in _places(old, lines, ordered, len(blank))]
+    made = [line + (end if end.endswith("\n") else usual) for line, end in zip(lines[:-1], ends[:-1], strict=True)]
+    return "".join([*made, _last(lines[-1], ends[-1], like, usual)])
+
+
+def _last(line: str, end: str, like: str, usual: str) -> str:
+    """The last line ends if that of the note did. A lone CR at its end may have been sent with it or not."""
+    if like.endswith("\n"):
+        return line + (end if end.endswith("\n") else usual)
+    return line.removesuffix("\r") + "\r" if end == "\r" else line
+
+
+def _blank_beginning(old: list[WrittenLine]) -> list[WrittenLine]:
+    """The blank lines before the first section, which no memory says."""
+    said = next((place for place, line in enumerate(old) if line.text.strip()), len(old))
+    return old[:said]
+
+
+def _places(old: list[WrittenLine], lines: list[str], ordered: list[Section], start: int) -> list[int | None]:
+    """Where each line stood. A section that was moved as a whole stood where its text did."""
+    known = [line.text for line in old]
+    found = counterparts(known, lines)
+    taken = {place for place, line in zip(found, lines, strict=True) if place is not None and known[place] == line}
+    moved: dict[str, list[int]] = defaultdict(list)
+    for at, text in _groups(known):
+        if taken.isdisjoint(range(at, at + text.count("\n") + 1)):
+            moved[text].append(at)
     for section in ordered:
-        written = known.get(section.content)
-        text, end = written.pop(0) if written else (_with_line_ends(section.content, like, usual), usual)
-        made += [text, end or usual]
-    last = made.pop() if ordered else ""
-    return "".join(made) + (last if like.endswith("\n") else "")
-
-
-def _as_written(note: str) -> dict[str, list[tuple[str, str]]]:
-    """{content: [(what the note says, how its last line ends)]} of the sections of a note, in their order."""
-    groups: list[list[str]] = [[]]
-    for line in _WRITTEN_LINE.findall(note) if "\r" in note else ():
-        if line.startswith("## "):
-            groups.append([])
-        groups[-1].append(line)
-    found: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for lines in groups:
-        written = "".join(lines)
-        text = written.removesuffix("\n").removesuffix("\r") if written.endswith("\n") else written
-        found["\n".join(_lines(written))].append((text, written[len(text) :]))
+        end = start + section.content.count("\n") + 1
+        own = zip(found[start:end], lines[start:end], strict=True)
+        is_there = all(place is not None and known[place] == line for place, line in own)
+        if not is_there and moved.get(section.content):
+            at = moved[section.content].pop(0)
+            found[start:end] = range(at, at + end - start)
+        start = end
     return found
 
 
-def _with_line_ends(text: str, like: str, usual: str) -> str:
-    """A changed section with the line ends of the lines that `like` has as well, and the usual one after others."""
-    if "\r\n" not in like:
-        return text
-    ends = {line.removesuffix("\r"): "\r\n" if line.endswith("\r") else "\n" for line in like.split("\n")[:-1]}
-    *lines, last = text.split("\n")
-    return "".join(line + (ends.get(line, usual) if line else usual) for line in lines) + last
+def _groups(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The sections of a note, with the place of their first line."""
+    starts = [0, *(place for place, line in enumerate(lines) if place and line.startswith("## "))]
+    for start, end in itertools.pairwise([*starts, len(lines)]):
+        yield start, "\n".join(lines[start:end])
 
 
 def _lines(text: str) -> list[str]:
