@@ -79,7 +79,8 @@ class ValuePrints:
             return []
         found = {span for span, _ in self._places(body, known, everywhere=everywhere)}
         for reading in decode(body) if len(body) >= _LEAST_ENCODED else ():
-            found.update(reading.span(*span) for span, _ in self._places(reading.data, known, everywhere=False))
+            places = self._places(reading.data, known, everywhere=False)
+            found.update(part for place, _ in places for part in reading.spans(*place))
         return _apart(found)
 
     def marks_in(self, text: bytes, known: Mapping[str, ValuePrint]) -> set[str]:
