@@ -208,6 +208,21 @@ def test_status_names_a_file_that_was_not_written_for_want_of_its_credentials(ad
     assert not any("order.jsonl" in reason for reason in found.reasons)
 
 
+def test_a_database_that_sqlite_reads_in_spite_of_its_gap_is_not_called_damaged(ada: Protected, tmp_path: Path) -> None:
+    as_long_as_its_placeholder = "sk-ant-api03-" + "k3Jq9ZtVw2Xn7Bd4" * 2 + "5hR8mPa1cYe6LgU"
+    ada.write(".env", f"ANTHROPIC_API_KEY={as_long_as_its_placeholder}\n", mode=0o600)
+    with closing(sqlite3.connect(ada.workspace / "orders.db")) as connection, connection:
+        connection.execute("create table orders(what text)")
+        connection.execute("insert into orders values(?)", (f"I used {as_long_as_its_placeholder} today",))
+    ada.capture()
+    elsewhere = restore(ada.context, ada.agent, RestoreOptions(to=tmp_path / "elsewhere", reindex=False))
+    (said,) = [each for each in elsewhere.warnings if each.startswith("orders.db")]
+    assert said.endswith("--with-credentials puts them back") and "orders.db" in elsewhere.lacking
+    with closing(sqlite3.connect(tmp_path / "elsewhere" / "orders.db")) as connection:
+        ((what,),) = connection.execute("select what from orders")
+    assert what.startswith("I used {{lifeboat:credential:")
+
+
 def test_a_database_with_a_gap_is_named_as_one_that_cannot_be_read(ada: Protected, tmp_path: Path) -> None:
     database = ada.workspace / "orders.db"
     with closing(sqlite3.connect(database)) as connection, connection:

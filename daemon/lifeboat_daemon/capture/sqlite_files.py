@@ -124,6 +124,11 @@ def _without_counters(data: bytes) -> bytes:
     return bytes(head)
 
 
+_MODE = slice(18, 20)
+"""Where the header says that there is a write-ahead log, which a database in memory cannot have."""
+_NO_LOG = b"\1\1"
+
+
 def find_damage(path: Path) -> str | None:
     """What SQLite's `quick_check` finds wrong with a database that no program uses; None when nothing is. Leaves
     nothing beside it. Raises OSError for a file that cannot be read."""
@@ -132,9 +137,25 @@ def find_damage(path: Path) -> str | None:
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(connection):
-            found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
+            return _quick_check(connection)
     except (sqlite3.Error, UnicodeError) as error:
         return str(error)
+
+
+def find_damage_in(data: bytes) -> str | None:
+    """What SQLite's `quick_check` finds wrong with the bytes of a database; None when nothing is."""
+    body = bytearray(data)
+    body[_MODE] = _NO_LOG
+    try:
+        with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+            connection.deserialize(bytes(body))
+            return _quick_check(connection)
+    except (sqlite3.Error, UnicodeError) as error:
+        return str(error)
+
+
+def _quick_check(connection: sqlite3.Connection) -> str | None:
+    found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
     return None if found == "ok" else " ".join(found.removeprefix("*** in database main ***").split())
 
 

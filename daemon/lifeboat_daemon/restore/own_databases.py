@@ -11,10 +11,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from lifeboat_alf import metas
+from lifeboat_alf.state import State
 from lifeboat_daemon.capture import sqlite_files
 from lifeboat_daemon.capture.read import OverLimit, Unstable
 from lifeboat_daemon.capture.tree import LARGEST
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.contents import FILE
 from lifeboat_daemon.restore.decide import Action, Item, Rules
 from lifeboat_daemon.restore.journal import look
@@ -36,6 +39,21 @@ def with_logs(context: Context, items: Iterable[Item], rules: Rules) -> list[Ite
         found.append(item)
         found += beside if item.action is not Action.SAME else []
     return found
+
+
+def is_damaged(body: bytes) -> bool:
+    """Return whether a file is a database that SQLite cannot read."""
+    return body.startswith(sqlite_files.HEADER) and sqlite_files.find_damage_in(body) is not None
+
+
+def damaged_by_purges(state: State, items: Iterable[Item]) -> Iterator[str]:
+    """Return a sentence for each database that is written and that SQLite cannot read any more since a purge."""
+    for item in items:
+        entry = None if item.wanted is None or item.wanted.has_gap else item.wanted.entry
+        if item.action not in (Action.CREATE, Action.OVERWRITE) or entry is None or not metas.is_file(entry.meta):
+            continue
+        if entry.sha256 is None and is_damaged(state.body(entry.path)):  # a purge destroys this digest
+            yield f"{printable(item.name)}: SQLite finds this database damaged by what a purge took of it"
 
 
 def _is_database(context: Context, item: Item) -> bool:

@@ -19,7 +19,7 @@ from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import not_captured, sqlite_files
+from lifeboat_daemon.capture import not_captured
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.readable_json import printable
@@ -550,8 +550,8 @@ def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
 
 def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
     said = f"{printable(item.name)} has a gap: {item.reason}"
-    is_database = wanted.entry is not None and _body(state, wanted).startswith(sqlite_files.HEADER)
-    return f"{said}; until then SQLite finds this database damaged" if is_database else said
+    is_damaged = wanted.entry is not None and own_databases.is_damaged(_body(state, wanted))
+    return f"{said}; until then SQLite finds this database damaged" if is_damaged else said
 
 
 def _warnings(state: State, items: list[Item], contents: Contents) -> list[str]:
@@ -563,5 +563,6 @@ def _warnings(state: State, items: list[Item], contents: Contents) -> list[str]:
     skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
     said += _not_written(skipped)
     said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
+    said += own_databases.damaged_by_purges(state, items)
     said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
     return said

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.purging import cuts
+from lifeboat_alf.purging.spans import Span
+from lifeboat_alf.redactions import Edit
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.restore import RestoreOptions, restore
 from support.daemon.cli_client import run
@@ -168,3 +171,15 @@ def test_an_archive_that_changed_is_left_out(ada: Machine) -> None:
 def test_the_plan_says_that_a_short_text_is_not_known_again(ada: Machine, pin: str) -> None:
     assert run("purge", "ada", "--text", pin, "--dry-run")["guessable"] is True
     assert run("purge", "ada", "--text", PIN, "--dry-run")["guessable"] is False
+
+
+def test_a_restore_names_a_database_that_a_purge_of_an_earlier_release_damaged(
+    ada: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def removed(body: bytes, spans: list[Span]) -> tuple[Edit, ...]:
+        return tuple(Edit(start, end - start, b"") for start, end in spans)
+
+    monkeypatch.setattr(cuts, "blanked", removed)
+    run("purge", "ada", "--text", PIN, "--yes")
+    done = restore(ada.context, ada.known_agent, RestoreOptions(at=0, to=tmp_path / "new", reindex=False))
+    assert "own.db: SQLite finds this database damaged by what a purge took of it" in done.warnings
