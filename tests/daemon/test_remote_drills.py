@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from lifeboat_alf import attachments
+from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import config
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.doctor import Level
 from lifeboat_daemon.doctor import remotes as doctor
 from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling, verifying
+from lifeboat_daemon.progress import quietly
+from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling, pulling, verifying
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
 from support.daemon.cli_client import run
@@ -229,3 +232,56 @@ def test_verify_of_a_remote_says_what_came_back(
     assert program.run(["verify", "ada", "--remote", "home", "--whole"]) == 2
     with ada.context.vault(ada.agent.id) as vault:
         assert acknowledged.read(vault)[ada.remote().id].drill_failed
+
+
+# A flipped bit in a large file ------------------------------------------------------------------------------------
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_flipped_bit_in_a_large_sealed_file_is_found_by_the_drill_and_mended(ada: Machine, tmp_path: Path) -> None:
+    """As docs/health.md says: nobody is asked for the key that tells its bytes from others at each reading."""
+    (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
+    _flip(film)
+    assert verifying.verify(ada.context, ada.known_agent, ada.remote())["ok"]
+    assert any("film.bin" in each for each in drill(ada).drill.mismatches)
+    ada.push()
+    assert drill(ada).ok
+
+
+def test_a_flipped_bit_in_a_large_file_in_clear_is_found_at_the_next_reading(laptop: Machine, tmp_path: Path) -> None:
+    (tmp_path / "stick").mkdir()
+    laptop.add_remote("home", (tmp_path / "stick").as_uri(), sealed=False)
+    laptop.push()
+    (film,) = (path for path in (tmp_path / "stick").rglob("large-*") if path.stat().st_size >= LARGE)
+    _flip(film)
+    found = verifying.verify(laptop.context, laptop.known_agent, laptop.remote())
+    assert found["findings"] == ["artifacts/film.bin came back changed"]
+
+
+def test_a_restore_from_a_remote_with_a_flipped_bit_in_a_large_file_brings_the_rest(
+    ada: Machine, tmp_path: Path
+) -> None:
+    (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
+    _flip(film)
+    to = ada.folder / "back"
+    done = ada.restore_from("ada", to)
+    assert (to / "MEMORY.md").exists() and not (to / "film.bin").exists()
+    assert [(each["name"], each["code"]) for each in done.left_out] == [("film.bin", "damaged")]
+
+
+def test_a_history_comes_from_a_remote_with_a_flipped_bit_in_a_large_file(ada: Machine, tmp_path: Path) -> None:
+    (film,) = (path for path in stored(tmp_path, ".age") if path.stat().st_size > LARGE)
+    _flip(film)
+    folder = tmp_path / "came"
+    with contextlib.closing(open_remote(ada.context, ada.remote())) as remote:
+        pulling.history(ada.context, remote, ada.agent.id, folder, accept_unsigned=False, tell=quietly)
+    with Vault.open(folder, files=ada.context.files, clock=ada.context.clock) as vault:
+        state = vault.state()
+        assert state.body("raw/openclaw/MEMORY.md")
+        with pytest.raises(BodyAbsent):
+            state.body("artifacts/film.bin")

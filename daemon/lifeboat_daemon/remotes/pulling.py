@@ -24,7 +24,7 @@ from lifeboat_daemon.remotes import redacting_lists
 from lifeboat_daemon.remotes.redacted_state import RedactedState
 from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.user_keys import known_public
-from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
+from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere, VaultDamaged
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
 from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
@@ -70,14 +70,18 @@ class RemoteState:
         return self._state.entry(path)
 
     def body(self, path: str) -> bytes:
-        """Raises KeyError, BodyAbsent, RemoteError, SignatureError."""
+        """Raises KeyError, BodyAbsent, RemoteError; VaultDamaged for a large artifact that is not what was sent: then a
+        restore brings the rest."""
         try:
             return self._state.body(path)
         except BodyAbsent:
             entry = self._state.entry(path)
             if entry is None or entry.sha256 is None or not attachments.is_referenced(entry.meta):
                 raise
+        try:
             return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf, self.redactions)
+        except (RemoteDamaged, SignatureError) as error:
+            raise VaultDamaged(error.message) from error
 
     def records(self, partition: str | None = None) -> Iterator[Record]:
         return self._state.records(partition)
@@ -209,7 +213,16 @@ def _whole(remote: Remote, vault: Vault, path: str, put: EntryPut | None) -> Ent
     """A large artifact brings its bytes along, where the remote has them."""
     if put is None or put.sha256 is None or put.body is None or not attachments.is_referenced(put.meta):
         return put
-    return put._replace(body=partial(fetched, remote, vault.agent_id, path, put.sha256, put.leaf, vault.redactions))
+    return put._replace(body=partial(_fetched_whole, remote, vault, path, put.sha256, put.leaf))
+
+
+def _fetched_whole(remote: Remote, vault: Vault, path: str, sha256: str, leaf: Leaf | None) -> bytes:
+    """The bytes of a large artifact. One that is not what was sent is as good as absent: the rest of the history comes,
+    and a restore names the file. Raises BodyAbsent, RemoteError."""
+    try:
+        return fetched(remote, vault.agent_id, path, sha256, leaf, vault.redactions)
+    except (RemoteDamaged, SignatureError):
+        raise BodyAbsent(path) from None
 
 
 def _check(context: Context, vault: Vault, head: int, *, accept_unsigned: bool) -> None:
