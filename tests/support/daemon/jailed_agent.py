@@ -18,12 +18,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.purging import Wanted
+from lifeboat_daemon.purge import places, workspace
+from lifeboat_daemon.restore import RestoreOptions, recover, restore
+from lifeboat_daemon.restore.undo import undo
+from support.adapters.zeroclaw_installs import Install, make_database
+from support.daemon.protected import Protected
+from support.daemon.zeroclaw_protected import ProtectedClaw
 from support.exchanging import everything_in
 from support.patience import patience
 
 ATTEMPTS = 1000
 OUTSIDE = "said outside only"
 NAMES = ("one.md", "two.md", "inner/three.md")
+DATABASE_NAMES = ("brain.db", "one.md", "inner/brain.db")
+EARLY = "0.5.9"
+"""A release of ZeroClaw that keeps its databases in the workspace."""
 _NOBODY = 65534
 
 _AGENT = """
@@ -82,6 +92,8 @@ def rename():
     os.rename(*chance.sample(folders + working(), 2))
 
 def again():
+    if os.path.islink(folders[0]):
+        os.unlink(folders[0])
     for name in folders:
         if not os.path.lexists(name) and name != "swap":
             os.makedirs(name)
@@ -89,9 +101,9 @@ def again():
         os.symlink(outside, "swap")
     for name in files:
         good = os.path.join("good", os.path.basename(name))
-        if os.path.exists(good) and not os.path.exists(name) and os.path.isdir(os.path.dirname(name)) and is_own(name):
-            if os.path.islink(name):
-                os.unlink(name)
+        if os.path.exists(good) and is_own(name):
+            for each in [each for each in files if each.startswith(name) and os.path.lexists(each)]:
+                os.unlink(each)
             shutil.copy(good, name)
 
 print("ready", flush=True)
@@ -109,7 +121,8 @@ while os.getppid() == parent:
 class Cell:
     """What the agent plays with, below `folder`: `folders` that it exchanges, renames and replaces by links to
     `outside`, `files` that it replaces by links, hard links and FIFOs. It moves things away into `spare`. A file of the
-    same name in `folder/good` is put back now and then."""
+    same name in `folder/good` is put back now and then, without what lies beside it, and so is the first of the
+    folders."""
 
     folder: Path
     outside: Path
@@ -189,3 +202,84 @@ def attacked(
     assert made >= attempts, (made, done, stopped)
     assert {path: one[:3] for path, one in everything_in(cell.outside).items() if path != "."} == before
     return done
+
+
+# Agents ---------------------------------------------------------------------------------------------------------------
+
+
+def works(ada: Protected | ProtectedClaw) -> dict[str, Callable[[], object]]:
+    def cut() -> None:
+        with ada.context.vault(ada.agent.id) as vault:
+            workspace.cut(ada.context, ada.agent, vault, workspace.plan(ada.context, ada.agent, vault))
+
+    first = RestoreOptions(at=0, yes=True, reindex=False)
+    return {
+        "capture": lambda: ada.capture(full=True),
+        "restore": lambda: restore(ada.context, ada.agent, first),
+        "undo": lambda: undo(ada.context, ada.agent, force=True),
+        "purge": cut,
+        "search": lambda: places.look(ada.context, ada.agent, Wanted((OUTSIDE,))),
+        "recover": lambda: recover(ada.context),
+    }
+
+
+def write_outside(outside: Path) -> None:
+    for name in NAMES:
+        (outside / name).parent.mkdir(parents=True, exist_ok=True)
+        (outside / name).write_text(f"{OUTSIDE} {name}\n")
+
+
+def in_openclaw(folder: Path) -> Protected:
+    ada = Protected(folder, config='{"agents": {"entries": {"main": {"name": "Ada"}}}}')
+    for name in NAMES:
+        ada.write(f"notes/{name}", f"first {name}\n")
+    (ada.workspace / "spare").mkdir()
+    ada.add(name="ada")
+    ada.write("notes/one.md", "second one.md\n")
+    ada.write_config('{"agents": {"entries": {"main": {"name": "Ada", "model": "example"}}}}')
+    ada.capture()
+    write_outside(folder / "outside")
+    return ada
+
+
+def assert_nothing_outside_is_kept(ada: Protected | ProtectedClaw) -> None:
+    with ada.context.vault(ada.agent.id) as vault:
+        for row in vault.sequences():
+            state = vault.state(row.number)
+            assert not any(OUTSIDE.encode() in record.line for record in state.records())
+            paths = (entry.path for entry in state.entries() if entry.sha256 is not None)
+            assert not any(OUTSIDE.encode() in state.body(path) for path in paths)
+
+
+def cell_of_openclaw(ada: Protected) -> Cell:
+    """The workspace."""
+    outside = ada.folder / "outside"
+    (ada.workspace / "swap").symlink_to(outside)
+    files = (*(f"notes/{name}" for name in NAMES), "spare/one.md", "rows.db", "rows.db-journal", "MEMORY.md")
+    cell = Cell(ada.workspace, outside, ("notes", "notes/inner", "swap", "spare"), files)
+    cell.open_to_everybody()
+    return cell
+
+
+def in_zeroclaw(folder: Path) -> tuple[ProtectedClaw, Cell]:
+    """An agent with its memory database in its workspace, and databases of another agent outside."""
+    ada, outside = ProtectedClaw(folder, EARLY), folder / "outside"
+    space, database = ada.install.workspace(), ada.install.database
+    ada.install.remember("first", "The first memory.")
+    ada.add(name="ada")
+    ada.install.remember("second", "The second memory.")
+    ada.capture()
+    write_outside(outside)
+    other = Install(folder / "other", EARLY)
+    make_database(other.database, EARLY)
+    other.remember("third", OUTSIDE)
+    for name in ("brain.db", "inner/brain.db"):
+        (outside / name).write_bytes(other.database.read_bytes())
+    for name in ("spare", "notes", "good"):
+        (space / name).mkdir(exist_ok=True)
+    (space / "good" / "brain.db").write_bytes(database.read_bytes())
+    (space / "swap").symlink_to(outside)
+    beside = tuple(f"memory/brain.db{end}" for end in ("", "-wal", "-shm", "-journal"))
+    cell = Cell(space, outside, ("memory", "memory", "notes", "swap", "spare"), (*beside, "notes/one.md"))
+    cell.open_to_everybody()
+    return ada, cell
