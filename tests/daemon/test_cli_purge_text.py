@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -10,8 +13,10 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.cli import program
 from lifeboat_daemon.cli.purge_text import what
+from support.daemon.cli_client import run
 from support.daemon.machines import Machine
 from support.daemon.purged import SCANNER, TEXT
+from support.disguises import over_two_pages
 
 
 @pytest.fixture
@@ -44,6 +49,21 @@ def test_the_text_of_live_files_goes_into_no_pipe(ada: Machine, capsys: pytest.C
     said = capsys.readouterr().out
     assert "In the live workspace, MEMORY.md: 1 place" in said
     assert SCANNER.text(said, "a pipe") == []
+
+
+def test_a_text_over_two_pages_of_a_database_is_purged_and_then_found_no_more(ada: Machine, tmp_path: Path) -> None:
+    over_two_pages(TEXT.encode(), tmp_path / "made.db")
+    body = (tmp_path / "made.db").read_bytes()
+    assert TEXT.encode() not in body
+    ada.write("notes/skill.db", body)
+    ada.capture()
+    said = run("purge", "ada", "--text", TEXT, "--dry-run")
+    assert "notes/skill.db" in json.dumps(said)
+    run("purge", "ada", "--text", TEXT, "--workspace", "--yes")
+    assert "notes/skill.db" not in json.dumps(run("purge", "ada", "--text", TEXT, "--dry-run"))
+    with contextlib.closing(sqlite3.connect(ada.workspace / "notes" / "skill.db")) as opened:
+        assert opened.execute("pragma integrity_check").fetchone() == ("ok",)
+        assert opened.execute("select count(*) from notes").fetchone() == (3,)
 
 
 def test_ctrl_c_in_the_middle_of_a_purge_does_not_say_that_nothing_was_done(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import json
+import sqlite3
 from pathlib import Path
 from random import Random
 
@@ -138,6 +140,19 @@ def test_what_is_not_looked_into_is_counted_and_named(ada: Protected) -> None:
     ada.write("notes/a.zip", b"nothing")
     ada.capture()
     assert of_agent(ada.context, ada.agent, ada.context.keys().status()).not_looked_into == 0
+
+
+def test_a_search_index_with_words_of_a_known_secret_is_named(ada: Protected, tmp_path: Path) -> None:
+    known = "sk-orchard_9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+    with contextlib.closing(sqlite3.connect(tmp_path / "made.db", isolation_level=None)) as opened:
+        opened.execute("create virtual table notes using fts5(said)")
+        opened.execute("insert into notes values (?)", (f"the key is {known}",))
+    ada.write(".env", f"ORCHARD_KEY={known}\n")
+    ada.write("notes/skill.db", (tmp_path / "made.db").read_bytes())
+    ada.capture()
+    assert known.encode() not in ada.body("artifacts/notes/skill.db")
+    said = [found.result for found in lookalikes.check(ada.context)]
+    assert any("skill.db was not looked into for secrets: a search index" in each for each in said)
 
 
 def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:

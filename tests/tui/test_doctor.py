@@ -133,7 +133,10 @@ async def test_what_helps_has_its_place(fix: str, screen: str, agent: str | None
     assert place is not None and (place.screen, place.agent) == (screen, agent)
 
 
-@pytest.mark.parametrize("fix", [None, "", "set it right, or lifeboat doctor --trust-clock", "lifeboat restore 'x"])
+@pytest.mark.parametrize(
+    "fix",
+    [None, "", "set it right, or lifeboat doctor --trust-clock", "lifeboat restore 'x", "lifeboat agents cut ada x"],
+)
 async def test_what_has_no_place_has_none(fix: str | None) -> None:
     assert place_of(Finding(fix=fix)) is None
 

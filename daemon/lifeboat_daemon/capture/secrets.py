@@ -8,6 +8,7 @@ other text, and of each sealed payload, to keep the ciphertext while nothing cha
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_shapes import as_list, as_object
@@ -59,6 +61,9 @@ LARGEST_CUT = 4 << 20
 """Bytes. A larger compressed part with a known secret in it is named and stays: a sealed credential holds all of it."""
 
 HOLDS_SECRET = "a known secret in a compressed part that is too large to be cut out"
+
+HOLDS_WORDS = "a search index in the database, which may hold words of a known secret"
+_VIRTUAL_TABLE = re.compile(rb"create\s+virtual\s+table", re.IGNORECASE)
 
 LONGEST_KNOWN = 4096
 """Characters. Nobody copies more of a secret into a note, and every file is searched for every known value."""
@@ -223,6 +228,8 @@ class Cutter:
         """
         work = Work.for_size(len(data))
         known = list(self.known_in(data, work))
+        if known and HEADER in data and _VIRTUAL_TABLE.search(data):
+            work.unread.add(HOLDS_WORDS)  # it keeps the words of a text apart, sorted and in small letters
         self.unread[path] = unread_words(data, work)
         return self._cut_found(path, data, _sealable([secret for secret in secrets if secret.value]), known, may_differ)
 
