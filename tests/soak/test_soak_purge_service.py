@@ -181,7 +181,7 @@ def test_an_agent_that_was_purged_whole_elsewhere_leaves_the_service(
         laptop.write("notes/later.txt", "written where the agent does not live any more\n")
         until(lambda: agents.everyone(laptop.context) == [], "the agent to go", seconds=180)
         until(lambda: daemon.ask("status")["agents"] == [], "the service to know it", seconds=90)
-        until(daemon.is_settled, "it to end", seconds=90)
+        until(lambda: not daemon.ask("daemon")["jobs"], "it to end", seconds=90)
         assert leaks_below(laptop.folder / "home") == []
         assert TEXT in laptop.read("notes/trip.txt")
         assert daemon.stop() == 0
@@ -195,7 +195,7 @@ def test_a_command_purges_a_whole_agent_under_the_service(
         with being_written(laptop):
             said = run("purge", "ada", "--all", "--yes")
         until(lambda: daemon.ask("status")["agents"] == [], "the service to know it", seconds=90)
-        until(daemon.is_settled, "it to end", seconds=90)
+        until(lambda: not daemon.ask("daemon")["jobs"], "it to end", seconds=90)
         assert leaks_below(laptop.folder / "home", tmp_path / "stick") == []
         assert receipts.find(laptop.context, said["receipt"]).audit["scope"] == "full_agent"
         assert daemon.stop() == 0
