@@ -14,6 +14,7 @@ from typing import Any
 from lifeboat_alf import layout, metas
 from lifeboat_alf.container import check_name
 from lifeboat_alf.errors import BadDocument, UnsafeEntry
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.state import Entry, JsonObject
 
 INCLUDED = 2
@@ -37,7 +38,7 @@ class Attachment:
 
 def is_referenced(meta: JsonObject) -> bool:
     """Whether an entry is a tier 3 artifact, whose bytes stand in no archive."""
-    return bool(meta.get(metas.ATTACHMENT, {}).get("tier") == REFERENCED)
+    return bool(as_object(meta.get(metas.ATTACHMENT)).get("tier") == REFERENCED)
 
 
 def is_carried(entry: Entry, *, held: bool) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 from lifeboat_alf import layout, metas, redactions
 from lifeboat_alf.documents import list_of, object_of
 from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
+from lifeboat_alf.json_shapes import as_object, texts_in
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, JsonObject, Leaf, path_key
 
@@ -56,7 +57,7 @@ def needed(known: Redactions, leaves: Iterable[bytes], record_ids: Iterable[str]
 def listed_records(meta: JsonObject) -> Iterator[str]:
     """The ids of the records that an entry's meta names: those in its file, those that refer to the artifact."""
     yield from meta.get(metas.RECORDS, ())
-    yield from meta.get(metas.ATTACHMENT, {}).get("referenced_by", ())
+    yield from texts_in(as_object(meta.get(metas.ATTACHMENT)).get("referenced_by"))
 
 
 def to_document(bundle: BundleRedactions) -> JsonObject:

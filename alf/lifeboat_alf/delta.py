@@ -42,6 +42,7 @@ from lifeboat_alf import attachments, bundle_redactions, codec, layout, leaves, 
 from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import ArchiveWriter
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
+from lifeboat_alf.json_shapes import as_object, as_text, objects_in
 from lifeboat_alf.manifest import ALF_VERSION, entries_checksum
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, Leaf, Operation, RecordChange
@@ -131,8 +132,8 @@ def _add_entries(bundle: _Bundle, changed: list[EntryChange]) -> None:
         if change.entry is not None:
             _add_meta(bundle, change, change.entry)
             _add_row(bundle, item, change.entry.leaf)
-        elif attachment := _attachment(change.base):
-            _attachments(bundle)["removed"].append(attachment["id"])
+        elif name := as_text(as_object(_attachment(change.base)).get("id")):
+            _attachments(bundle)["removed"].append(name)
     _add_layers(bundle, changed)
 
 
@@ -305,7 +306,8 @@ def _layer_facts(name: str, old: JsonObject, new: JsonObject) -> JsonObject:
 
 
 def _by_id(document: JsonObject) -> JsonObject:
-    return {item["id"]: item for item in document.get("principals", [])}
+    """The principals of a document by id; what has another shape is in no list of changes."""
+    return {item["id"]: item for item in objects_in(document.get("principals")) if isinstance(item.get("id"), str)}
 
 
 # Records --------------------------------------------------------------------------------------------------------

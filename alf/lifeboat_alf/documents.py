@@ -6,6 +6,7 @@ from typing import Any
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.state import JsonObject
 
 DOCUMENT_LIMIT = 256 << 20
@@ -77,7 +78,7 @@ def without_payloads_in_clear(document: JsonObject) -> JsonObject:
     """Return the credentials with a placeholder for every payload that no algorithm protects."""
     listed = [
         {**item, "encrypted_payload": _NOT_EXPORTED} if isinstance(item, dict) and _is_in_clear(item) else item
-        for item in document.get("credentials", [])
+        for item in as_list(document.get("credentials"))
     ]
     return {**document, "credentials": listed}
 

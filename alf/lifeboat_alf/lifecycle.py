@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from lifeboat_alf import records, times
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.records import MISSING, TOMBSTONE
 from lifeboat_alf.state import Operation
@@ -125,7 +126,7 @@ def _change(scribe: Scribe, old: JsonObject, partition: str, new: JsonObject) ->
         return _step("update", _touched(new, scribe.now), partition)
     placed = scribe.ledger.place()
     successor = {**new, "supersedes": old["id"]}
-    successor["source"] = _lineage(scribe, new.get("source", {}))
+    successor["source"] = _lineage(scribe, as_object(new.get("source")))
     successor["temporal"] = {"created_at": placed.created_at, **_observed(new)}
     successor["id"] = scribe.mint(placed.created_at, records.origin_file(new), str(new["content"]), str(old["id"]))
     return _step("create", successor, placed.partition.file)
@@ -156,8 +157,8 @@ def _lineage(scribe: Scribe, source: JsonObject) -> JsonObject:
 def _merged(old: JsonObject, fields: JsonObject) -> JsonObject:
     """`fields` over `old`. When a record was made, and by which identity, never changes."""
     new = {name: value for name, value in {**old, **fields}.items() if fields.get(name, value) is not None}
-    new["source"] = {**old.get("source", {}), **fields.get("source", {})}
-    new["source"]["identity_version"] = old.get("source", {}).get("identity_version")
+    new["source"] = {**as_object(old.get("source")), **fields.get("source", {})}
+    new["source"]["identity_version"] = as_object(old.get("source")).get("identity_version")
     new["temporal"] = {**old["temporal"], **fields.get("temporal", {}), "created_at": records.created_at(old)}
     return new
 

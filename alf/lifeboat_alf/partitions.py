@@ -104,17 +104,36 @@ def _last_of_month(year: int, month: int) -> date:
 
 def end_of(partition: Partition) -> date:
     """The last day a partition holds or may come to hold: as sealed, as announced, else as its name says."""
-    known = partition.last or partition.extra.get(CLOSES)
-    if isinstance(known, str):
-        return date.fromisoformat(known)
+    known = _known_day(partition.last) or _known_day(partition.extra.get(CLOSES))
+    if known is not None:
+        return known
     match = _NAME.fullmatch(partition.file.rsplit("/", 1)[-1])
     granularity: Granularity = "monthly" if match and match[3] else "quarterly"
-    return period(date.fromisoformat(partition.first), granularity)[1]
+    return period(first_day(partition), granularity)[1]
+
+
+def first_day(partition: Partition) -> date:
+    """The first day of a partition: as it says, else as its name says. One that says neither holds no day of today."""
+    known = _known_day(partition.first)
+    if known is None:
+        try:
+            known = _known_day(from_name(partition.file).first)
+        except ValueError:
+            known = None
+    return known or date.min
+
+
+def _known_day(text: Any) -> date | None:
+    """A day that an archive states; None for what is none."""
+    try:
+        return date.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
 
 
 def covers(partition: Partition, day: date) -> bool:
     """Whether a day lies in a partition's range."""
-    return date.fromisoformat(partition.first) <= day <= end_of(partition)
+    return first_day(partition) <= day <= end_of(partition)
 
 
 def locate(moment: str, partitions: Iterable[Partition]) -> Partition | None:
@@ -169,10 +188,10 @@ def switch(
 
 
 def _closing(partition: Partition, last: date) -> Partition:
-    month_end = period(date.fromisoformat(partition.first), "monthly")[1]
+    month_end = period(first_day(partition), "monthly")[1]
     if end_of(partition) <= month_end:
         return partition
-    closes = max(last, date.fromisoformat(partition.first))
+    closes = max(last, first_day(partition))
     return replace(partition, extra={**partition.extra, CLOSES: closes.isoformat()})
 
 
@@ -220,7 +239,7 @@ def _place_now(now: datetime, partitions: Sequence[Partition], granularity: Gran
 
 def _earliest(partitions: Sequence[Partition]) -> datetime:
     """Before this moment nothing is added any more: the start of the latest open range, the end of the sealed ones."""
-    starts = (end_of(p) + _ONE_DAY if p.sealed else date.fromisoformat(p.first) for p in partitions)
+    starts = (end_of(p) + _ONE_DAY if p.sealed else first_day(p) for p in partitions)
     latest = max(starts, default=date.min)
     return datetime(latest.year, latest.month, latest.day, tzinfo=UTC)
 
@@ -236,7 +255,7 @@ def _new(day: date, partitions: Sequence[Partition], granularity: Granularity) -
 
 
 def _overlaps(partition: Partition, first: date, last: date) -> bool:
-    return date.fromisoformat(partition.first) <= last and end_of(partition) >= first
+    return first_day(partition) <= last and end_of(partition) >= first
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.json_shapes import as_object, as_text, texts_in
 
 JsonObject = dict[str, Any]
 
@@ -145,7 +146,7 @@ def created_at(record: JsonObject) -> str:
 
 def origin_file(record: JsonObject) -> str:
     """The file a record came from, "" when it came from none."""
-    return str(record.get("source", {}).get("origin_file", ""))
+    return as_text(as_object(record.get("source")).get("origin_file"))
 
 
 _DNA = frozenset({"preference", "decision", "identity", "pitfall", "procedure"})
@@ -165,7 +166,7 @@ def bundle_type(record: JsonObject) -> str:
         and "memory_type" in foreign
     ):
         return str(foreign["memory_type"])
-    return _derived_type(memory_type, str(record.get("category") or ""), record.get("tags") or [])
+    return _derived_type(memory_type, as_text(record.get("category")), texts_in(record.get("tags")))
 
 
 def _derived_type(memory_type: str, category: str, tags: list[Any]) -> str:

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf import codec, ids, merkle, metas
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.json_shapes import as_object, texts_in
 from lifeboat_alf.state import LEAF_BYTES, SALT_BYTES, Leaf
 
 JsonObject = dict[str, Any]
@@ -292,9 +293,9 @@ class Redactions:
         made = dict(meta)
         if metas.RECORDS in meta:
             made[metas.RECORDS] = [each for each in meta[metas.RECORDS] if each not in self.record_ids]
-        attachment = meta.get(metas.ATTACHMENT)
-        if attachment and "referenced_by" in attachment:
-            kept = [each for each in attachment["referenced_by"] if each not in self.record_ids]
+        attachment = as_object(meta.get(metas.ATTACHMENT))
+        if "referenced_by" in attachment:
+            kept = [each for each in texts_in(attachment["referenced_by"]) if each not in self.record_ids]
             made[metas.ATTACHMENT] = {**attachment, "referenced_by": kept}
         if metas.CUTS in meta and leaf in self._by_leaf:
             made[metas.CUTS] = self._cuts(meta[metas.CUTS], leaf)

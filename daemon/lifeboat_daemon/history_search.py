@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 
 from lifeboat_alf import layout, metas, records
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import search
 from lifeboat_daemon.agent import Agent
@@ -141,9 +142,9 @@ def _fits(record: JsonObject, filters: Filters) -> bool:
     pairs = (
         (filters.memory_type, record.get("memory_type", "semantic")),
         (filters.namespace, record.get("namespace", "default")),
-        (filters.identity_version, record.get("source", {}).get("identity_version")),
+        (filters.identity_version, as_object(record.get("source")).get("identity_version")),
     )
-    tagged = filters.tag is None or filters.tag in (record.get("tags") or ())
+    tagged = filters.tag is None or filters.tag in as_list(record.get("tags"))
     return tagged and all(wanted is None or wanted == has for wanted, has in pairs)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from lifeboat_adapters.contract import Root
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon.agent import Agent
@@ -96,7 +97,7 @@ def _how(entry: Entry) -> str:
         return str(entry.meta["type"])
     if entry.path.startswith(layout.RAW):
         return "managed"
-    return "large artifact" if entry.meta.get(metas.ATTACHMENT, {}).get("tier") == 3 else "artifact"
+    return "large artifact" if as_object(entry.meta.get(metas.ATTACHMENT)).get("tier") == 3 else "artifact"
 
 
 def _why(entry: Entry) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from lifeboat_alf import codec, embeddings, layout, metas, records, times
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -213,6 +214,7 @@ def _remove(db: StateDb, record_id: str) -> None:
 
 
 def _row(record: JsonObject) -> tuple[Any, ...]:
+    record = fitting(record)
     temporal: JsonObject = record.get("temporal", {})
     return (
         record["id"],

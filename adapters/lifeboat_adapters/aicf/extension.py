@@ -12,10 +12,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from lifeboat_adapters.aicf import spelling
+from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Document, Kind, Section
 from lifeboat_adapters.aicf.pieces import Piece
 from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_alf import ids
+from lifeboat_alf.json_shapes import as_text
 
 RECORD = "ALF_RECORD"
 IDENTITY, PRINCIPALS, ATTACHMENTS = "ALF_IDENTITY", "ALF_PRINCIPALS", "ALF_ATTACHMENTS"
@@ -25,6 +27,8 @@ ID = "alf_id"
 OF, JSON, ABSENT = "of", "json", "absent"
 NOT_TOLD = frozenset(("id", "agent_id", "content"))
 """Fields that no extension holds: the piece is the content, and the section's name the id."""
+_OBJECTS = frozenset(("source", "temporal"))
+"""Fields that every record has, as objects."""
 
 
 def told(section: Section) -> JsonObject | None:
@@ -81,8 +85,11 @@ def overlaid(record: JsonObject, overlay: JsonObject | None) -> JsonObject:
     around a text, which no cell can hold, counts as long as the text between it is the same."""
     if overlay is None:
         return record
-    gone = {*_absent(overlay)} - NOT_TOLD
-    said = {name: value for name, value in _fields_in(overlay).items() if name not in NOT_TOLD}
+    gone = {*_absent(overlay)} - NOT_TOLD - _OBJECTS
+    fields = {name: value for name, value in _fields_in(overlay).items() if name not in NOT_TOLD}
+    said = {name: value for name, value in fields.items() if name not in _OBJECTS or isinstance(value, dict)}
+    if "temporal" in said and moment(as_text(said["temporal"].get("created_at"))) is None:
+        said["temporal"] = {**said["temporal"], "created_at": record["temporal"]["created_at"]}
     whole = {**{name: value for name, value in record.items() if name not in gone}, **said}
     spaced = overlay.get("content")
     if isinstance(spaced, str) and spaced.strip() == str(record["content"]).strip():

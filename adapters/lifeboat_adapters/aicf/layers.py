@@ -12,6 +12,7 @@ from lifeboat_adapters.aicf.parts import Document, Kind
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_alf.json_shapes import as_object, objects_in
 
 FILE = "identity.aicf"
 
@@ -48,16 +49,16 @@ def said_in(text: str) -> dict[str, JsonObject]:
 def is_made_up(said: dict[str, JsonObject]) -> bool:
     """Whether documents say nothing but what a capture of plain files makes up: a name, and users of sessions."""
     identity = said.get(extension.IDENTITY, {})
-    names = (identity.get("structured") or {}).keys() if isinstance(identity.get("structured"), dict) else ()
+    names = as_object(identity.get("structured")).keys()
     is_bare = (
         identity.get("source_format", RUNTIME) == RUNTIME and not identity.get("prose") and set(names) <= {"names"}
     )
-    principals = said.get(extension.PRINCIPALS, {}).get("principals") or []
+    principals = objects_in(said.get(extension.PRINCIPALS, {}).get("principals"))
     return is_bare and all(_is_of_a_session(one) for one in principals)
 
 
 def _is_of_a_session(one: JsonObject) -> bool:
-    structured = (one.get("profile") or {}).get("structured") or {}
+    structured = as_object(as_object(one.get("profile")).get("structured"))
     return one.get("id") == reading.principal_id(str(structured.get("name", "")))
 
 
@@ -96,15 +97,14 @@ def principals(files: Files, previous: JsonObject | None, context: DerivationCon
 
 
 def _listed(document: JsonObject) -> list[JsonObject]:
-    found = document.get("principals")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return objects_in(document.get("principals"))
 
 
 def _profile(known: JsonObject, one: JsonObject) -> JsonObject:
     """A profile keeps its stamps as long as the one that is told says no more."""
     if not isinstance(one.get("profile"), dict):
         return {}
-    return {"profile": {**(known.get("profile") or {}), **one["profile"]}}
+    return {"profile": {**as_object(known.get("profile")), **one["profile"]}}
 
 
 def _person(user: str) -> JsonObject:

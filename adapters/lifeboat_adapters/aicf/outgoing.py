@@ -30,6 +30,7 @@ from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.persona import rendering as persona
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout, records
+from lifeboat_alf.json_shapes import as_list, objects_in
 from lifeboat_alf.state import State
 
 SAME, NEWEST = "same", "v3.1"
@@ -225,7 +226,11 @@ def _of_documents(state: State, body: _Body, wish: Wish) -> Iterator[Fate]:
         ("principal", extension.PRINCIPALS, layout.PRINCIPALS),
     ):
         document = layers.portable(persona.document(state, path))
-        names = [str(one.get("id", "")) for one in document.get("principals", ())] if kind == "principal" else [path]
+        names = (
+            [str(one.get("id", "")) for one in objects_in(document.get("principals"))]
+            if kind == "principal"
+            else [path]
+        )
         is_there = section in said or (body.keeps_raw and layers.is_made_up({section: document}))
         for name in names if document else ():
             if is_there:
@@ -233,7 +238,7 @@ def _of_documents(state: State, body: _Body, wish: Wish) -> Iterator[Fate]:
             else:
                 reason = "names are written as others" if wish.pseudonymise else "this form has no place for it"
                 yield Fate(kind, name, Outcome.OMITTED, reason, "no_place")
-    for each in persona.document(state, layout.CREDENTIALS).get("credentials") or ():
+    for each in as_list(persona.document(state, layout.CREDENTIALS).get("credentials")):
         name = str(each.get("id", "")) if isinstance(each, dict) else ""
         yield Fate("credential", name, Outcome.OMITTED, "credentials are never written into such a file", "credential")
 

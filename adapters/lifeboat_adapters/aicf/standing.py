@@ -13,6 +13,7 @@ from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import metas
 from lifeboat_alf.effective import effective_records
+from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.records import is_visible
 from lifeboat_alf.state import BodyAbsent, Entry, State
 
@@ -37,12 +38,13 @@ def remembered(state: State) -> Remembered:
     """Everything that a state remembers, in its order."""
     made = Remembered()
     for item in effective_records(state):
-        is_there = is_visible(item.record)
-        made.now |= dict.fromkeys(item.chain_ids, item.record if is_there else None)
+        record = fitting(item.record)
+        is_there = is_visible(record)
+        made.now |= dict.fromkeys(item.chain_ids, record if is_there else None)
         if is_there:
-            made.memories[str(item.record["id"])] = item.record
+            made.memories[str(record["id"])] = record
         else:
-            made.hidden.append(item.record)
+            made.hidden.append(record)
     made.now |= {gone.id: made.now.get(gone.id) for gone in state.gone()}
     return made
 

@@ -15,6 +15,7 @@ from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, in_append_order
 from lifeboat_alf.embeddings import Vectors, has_inline
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -56,7 +57,7 @@ def choose(state: State, options: ProducerOptions) -> Chosen:
     left: dict[str, str] = {}
     follows = options.closure and options.scope == SINCE
     for record in in_append_order(state):
-        body = records.parse(record.line)
+        body = fitting(records.parse(record.line))
         why = _why_not(state, body, chosen.chains, options)
         if why is None:
             _include(chosen, body)
@@ -130,7 +131,7 @@ def _close(state: State, chosen: Chosen, edges: dict[str, list[str]], left: dict
             record = state.record(found) if left.get(found) == _OUT_OF_SCOPE[SINCE] else None
             if record is not None:
                 del left[found]
-                _include(chosen, records.parse(record.line))
+                _include(chosen, fitting(records.parse(record.line)))
                 waiting.extend(edges.get(found, ()))
 
 

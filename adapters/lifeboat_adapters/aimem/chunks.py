@@ -16,6 +16,7 @@ from lifeboat_adapters.aimem.writing import portable_weight
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, times
 from lifeboat_alf import records as alf_records
+from lifeboat_alf.json_shapes import as_list
 
 JsonObject = dict[str, Any]
 
@@ -173,7 +174,7 @@ def _is_same(name: str, have: Any, read: Any) -> bool:
 def edges_of(record: JsonObject) -> Iterator[Edge]:
     """The relations of a record as edges; what is no relation is passed over (`related_records` of other tools)."""
     moment = created_at(record)
-    for related in record.get("related_records") or []:
+    for related in as_list(record.get("related_records")):
         if (
             isinstance(related, dict)
             and isinstance(related.get("id"), str)
@@ -218,7 +219,7 @@ def weight_of(value: object) -> float:
 
 def entities_of(record: JsonObject, naming: Naming) -> Iterator[Linked]:
     """The entities that a record names; an element without a name is passed over."""
-    for entity in record.get("entities") or []:
+    for entity in as_list(record.get("entities")):
         if isinstance(entity, dict) and isinstance(entity.get("name"), str) and entity["name"]:
             yield _linked(entity, record, naming)
 

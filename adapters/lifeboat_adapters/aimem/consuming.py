@@ -23,6 +23,7 @@ from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, ids
 from lifeboat_alf import records as alf_records
+from lifeboat_alf.json_shapes import as_list
 
 __all__ = ["ConsumerOptions", "Existing", "ImportPlan", "Importing", "StoredChunk", "existing_of", "plan"]
 
@@ -176,7 +177,7 @@ class Importing:
             self._drop_links(name)
             return
         now = {**stored.record, **self.updates.get(stored.record_id, {})}
-        made: JsonObject = {key: list(now.get(key) or []) for key in ("related_records", "entities")}
+        made: JsonObject = {key: list(as_list(now.get(key))) for key in ("related_records", "entities")}
         before = {key: len(value) for key, value in made.items()}
         self._take_links(made, name, stored)
         grown = {key: value for key, value in made.items() if len(value) > before[key]}

@@ -12,6 +12,7 @@ from lifeboat_adapters.aimem.chunks import Naming
 from lifeboat_adapters.aimem.options import Existing, StoredChunk
 from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, effective_records
+from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -162,7 +163,7 @@ class InState:
     def _names_of(self, record: JsonObject, naming: Naming | None) -> Iterator[str]:
         for linked in chunks.entities_of(record, naming) if naming is not None else ():
             yield linked.entity["id"]
-        for entity in record.get("entities") or []:
+        for entity in as_list(record.get("entities")):
             said = chunks.literal(entity).get("id") if isinstance(entity, dict) else None
             if isinstance(said, str):
                 yield said

@@ -29,6 +29,7 @@ from lifeboat_alf import codec, ids, layout, records
 from lifeboat_alf.effective import in_append_order
 from lifeboat_alf.embeddings import Vectors, has_inline
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
 
 __all__ = ["Produced", "ProducerOptions", "losses", "produce"]
@@ -186,7 +187,7 @@ class _Producing:
             self._keep_names()
         for record in in_append_order(self.state):
             if record.id in self.chosen.included:
-                self._record(body_of(records.parse(record.line), self.chosen.chains), record.line)
+                self._record(body_of(fitting(records.parse(record.line)), self.chosen.chains), record.line)
         self._identity()
         if self.options.scope == "FULL":
             for entity in orphans_of(self.state):
@@ -247,7 +248,7 @@ class _Producing:
         """Foreign names that memories keep: of several with one name, the first that counts."""
         for record in in_append_order(self.state):
             if record.id in self.chosen.included and self.chosen.chains.wins(record.id):
-                name = self._naming.chunk(records.parse(record.line))
+                name = self._naming.chunk(fitting(records.parse(record.line)))
                 if name not in self._taken and name != self._naming.of_id(record.id):
                     self._taken.add(name)
                     self._names[record.id] = name

@@ -8,6 +8,7 @@ from typing import Any
 
 from lifeboat_adapters.aionforge.mapping import EXTENSION, RUNTIME
 from lifeboat_adapters.aionforge.nodes import Node
+from lifeboat_alf.json_shapes import as_object
 
 JsonObject = dict[str, Any]
 
@@ -20,13 +21,13 @@ def document(cores: Sequence[Node], name: str, previous: JsonObject | None) -> J
     """An identity document without ids, version and times. The only persona is the soul, where no other soul stands
     there; every other block is a block of its own. Fields that are not made here are those of `previous`."""
     known = previous or {}
-    structured, prose = dict(known.get("structured") or {}), dict(known.get("prose") or {})
+    structured, prose = dict(as_object(known.get("structured"))), dict(as_object(known.get("prose")))
     if not structured.get("names"):
         structured["names"] = {"primary": name}
-    kept = prose.get("custom_blocks") or {}
+    kept = as_object(prose.get("custom_blocks"))
     blocks = {label: text for label, text in kept.items() if not label.startswith(_BLOCK)}
     souls = [node for node in cores if node.fields.get("block_kind") == PERSONA]
-    own = known.get(EXTENSION) or {}
+    own = as_object(known.get(EXTENSION))
     is_free = not prose.get("soul") or prose["soul"] == own.get("soul")
     soul = souls[0] if len(souls) == 1 and is_free else None
     if is_free:

@@ -18,6 +18,7 @@ from lifeboat_adapters.interchange.cleaning import Cleaner
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import layout, records
 from lifeboat_alf.effective import Chains, in_append_order
+from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -76,7 +77,7 @@ class Plan:
 def plan(state: State, asked: Principal, cleaner: Cleaner | None, sent: Sent | None = None) -> Plan:
     """Everything is cleaned before anything is sent. Without a `cleaner` texts stay as they are: for what is only
     looked at. Raises SecretsFound, SanitizerFailed."""
-    found = [records.parse(record.line) for record in in_append_order(state)]
+    found = [fitting(records.parse(record.line)) for record in in_append_order(state)]
     return of_records(found, asked, cleaner, sent)
 
 

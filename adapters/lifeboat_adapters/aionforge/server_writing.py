@@ -15,6 +15,7 @@ from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.memory_stores import ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import effective, records
+from lifeboat_alf.record_shapes import fitting
 
 JsonObject = dict[str, Any]
 
@@ -59,5 +60,6 @@ def _planned(order: WriteOrder, asked: Principal) -> tuple[Plan, list[Fate]]:
             waiting.append(Fate(MEMORY, str(item.record["id"]), Outcome.UNRESOLVED, _CUT))
             continue
         whole = next((order.texts[id] for id in item.chain_ids if id in order.texts), {})
-        there.append({**item.record, "content": whole.get("content", item.record["content"])})
+        record = fitting(item.record)
+        there.append({**record, "content": whole.get("content", record["content"])})
     return planning.of_records(there, asked, Cleaner(allows_secrets=True)), waiting

@@ -296,6 +296,8 @@ def _legacy_jobs(path: Path, owner: config.ConfiguredAgent) -> Iterator[Row]:
         jobs = config.get(json.loads(read_small(path)), "jobs")
     except (OSError, ValueError, RecursionError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
+    if not isinstance(jobs, list | None):
+        raise RuntimeDatabaseError(f"{path}: its jobs are not a list")
     mine = [job for job in jobs or [] if isinstance(job, dict) and _owns(job, owner)]
     for job in sorted(mine, key=lambda job: str(job.get("id"))):
         values = {

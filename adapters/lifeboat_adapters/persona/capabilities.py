@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.persona import reading
+from lifeboat_alf.json_shapes import as_object, objects_in
 
 JsonObject = dict[str, Any]
 
@@ -123,11 +124,11 @@ def once(found: Iterable[JsonObject]) -> list[JsonObject]:
 def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
     """Host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be checked:
     [{name, host_requirements, reason}]. One without `portability` is intrinsic."""
-    structured = identity.get("structured") or {}
-    roster = [item for helper in structured.get("sub_agents") or [] for item in helper.get("capabilities") or []]
+    structured = as_object(identity.get("structured"))
+    helpers = objects_in(structured.get("sub_agents"))
+    listed = [structured.get("capabilities"), *(helper.get("capabilities") for helper in helpers)]
     found = []
-    listed = (*(structured.get("capabilities") or []), *roster)
-    for capability in (each for each in listed if isinstance(each, dict)):
+    for capability in (each for found_in in listed for each in objects_in(found_in)):
         reason = _reason(capability, which)
         if reason is not None:
             needs = str(capability.get("host_requirements") or "")

@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.persona import capabilities, overlay, reading, roster, synthesis
 from lifeboat_adapters.persona.documents import Only, text_of
+from lifeboat_alf.json_shapes import as_object, as_text
 
 JsonObject = dict[str, Any]
 
@@ -88,7 +89,7 @@ def document(
 
 def _named(document: JsonObject, name: str) -> JsonObject:
     """An agent always has a name; the installation knows one when neither files nor document do."""
-    known = document.get("structured") or {}
+    known = as_object(document.get("structured"))
     names = known.get("names") or {}
     if not isinstance(names, dict) or names.get("primary"):
         return document
@@ -112,7 +113,7 @@ def _said(persona: Persona, files: Files, document: JsonObject, own: Collection[
 
 def _former(persona: Persona, files: Files, document: JsonObject, name: str) -> str:
     """The text that a prose file had before: what is remembered of it, or what Lifeboat made for it."""
-    remembered = str((document.get("prose") or {}).get(name) or "")
+    remembered = as_text(as_object(document.get("prose")).get(name))
     is_made = not remembered and synthesis.was_own(text_of(files, persona.raw + PROSE[name]))
     return synthesis.MAKERS[name](document) if is_made else remembered
 

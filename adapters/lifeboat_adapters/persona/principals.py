@@ -8,6 +8,7 @@ from typing import Any
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.persona import overlay, reading, shapes, synthesis
 from lifeboat_adapters.persona.documents import text_of
+from lifeboat_alf.json_shapes import as_object, objects_in
 
 JsonObject = dict[str, Any]
 
@@ -35,12 +36,12 @@ def derivation(runtime: str, user: str) -> Derivation:
 
 def principals(runtime: str, text: str, previous: JsonObject | None) -> JsonObject | None:
     """The principals document; profiles without ids, versions and times of their own."""
-    every = list((previous or {}).get("principals") or [])
+    every = objects_in((previous or {}).get("principals"))
     at = next((place for place, one in enumerate(every) if one.get("principal_type") == "human"), None)
     if not text.strip() and at is None:
         return previous
     primary: JsonObject = {"principal_type": "human", "agent_id": None} if at is None else every[at]
-    updated = {**primary, "profile": profile(runtime, text, primary.get("profile") or {})}
+    updated = {**primary, "profile": profile(runtime, text, as_object(primary.get("profile")))}
     others = every if at is None else every[:at] + every[at + 1 :]
     return {**(previous or {}), "principals": [updated, *others]}
 
@@ -55,7 +56,11 @@ def profile(runtime: str, text: str, before: JsonObject) -> JsonObject:
     former = former or (synthesis.user_profile(before) if synthesis.was_own(text) else "")
     said = overlay.leaves({"structured": overlay.without_empty(structured(former))})
     merged = overlay.document(runtime, before, fresh, said=overlay.read_paths(runtime, before).union(said))
-    return merged if before else {**merged, "structured": {**merged.get("structured", {}), "principal_type": "human"}}
+    return (
+        merged
+        if before
+        else {**merged, "structured": {**as_object(merged.get("structured")), "principal_type": "human"}}
+    )
 
 
 def structured(text: str) -> JsonObject:

@@ -21,6 +21,7 @@ from lifeboat_adapters.zeroclaw.memories import notes
 from lifeboat_adapters.zeroclaw.restore import installing, toml_text
 from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.state import State
 
 JsonObject = dict[str, Any]
@@ -71,7 +72,7 @@ def _source(state: State, files: StateFiles, values: JsonObject | None) -> Aieos
     head = rendering.document(state, layout.MANIFEST)
     was_used = config.text(head, "adapter_hints", paths.RUNTIME, "identity_format") == documents.AIEOS
     identity = rendering.document(state, layout.IDENTITY)
-    prose = identity.get("prose") or {}
+    prose = as_object(identity.get("prose"))
     is_structured = bool(identity.get("structured")) and not any(str(prose.get(name) or "").strip() for name in _PROSE)
     return documents.aieos_at(files, paths.RAW + AIEOS_FILE) if was_used or is_structured else None
 
@@ -80,7 +81,7 @@ def _persona(state: State, files: StateFiles, identity: JsonObject, source: Aieo
     """Markdown. An agent that lives by its AIEOS document gets no prose that is made of the same."""
     made = set(_PROSE)
     if source is not None:
-        helpers = (identity.get("structured") or {}).get("sub_agents")
+        helpers = as_object(identity.get("structured")).get("sub_agents")
         made = {"operating_instructions"} if helpers and files.read(documents.CONFIG) is None else set()
     texts = rendering.files(layers.PERSONA, identity, rendering.primary_human(state), files, made=made)
     for name, text in texts.items():
@@ -91,7 +92,7 @@ def _persona(state: State, files: StateFiles, identity: JsonObject, source: Aieo
 
 def _edited(state: State, files: StateFiles, identity: JsonObject, source: Aieos | None) -> bytes | None:
     """The AIEOS document with what changed in the identity since its files were read; None when nothing did."""
-    now = identity.get("structured") or {}
+    now = as_object(identity.get("structured"))
     if source is None or not now or (source.path and not source.path.startswith(paths.RAW)):
         return None
     if source.document is None:

@@ -6,12 +6,14 @@ same keeps its version, one that says something else gets the next, and the one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext
 from lifeboat_alf import codec, layout
-from lifeboat_alf.documents import unwrapped
+from lifeboat_alf.documents import identity_version, unwrapped
+from lifeboat_alf.json_shapes import as_object, as_text, objects_in
 from lifeboat_daemon.capture.overlay import Overlay
 
 JsonObject = dict[str, Any]
@@ -19,6 +21,7 @@ JsonObject = dict[str, Any]
 IDENTITY, PRINCIPALS, HINTS, MANIFEST = "identity", "principals", "runtime_hints", "manifest"
 _VERSIONED = ("id", "agent_id", "version", "updated_at")
 _PROFILE = (*_VERSIONED, "principal_id")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 
 
 class Documents:
@@ -42,7 +45,8 @@ class Documents:
         elif derivation.document == PRINCIPALS:
             self._principals(derivation)
         elif derivation.document == HINTS:
-            self._set_head(HINTS, derivation.derive(self._overlay, self._head.get(HINTS), self._about))
+            known = as_object(self._head.get(HINTS)) or None
+            self._set_head(HINTS, derivation.derive(self._overlay, known, self._about))
         else:
             for name, value in (derivation.derive(self._overlay, self._head, self._about) or {}).items():
                 self._set_head(name, value)
@@ -64,12 +68,12 @@ class Documents:
     def identity_version(self) -> int | None:
         """The version that new memories are made under."""
         identity = self.document(layout.IDENTITY)
-        return None if identity is None else int(identity["version"])
+        return None if identity is None else identity_version(identity)
 
     def primary(self) -> str | None:
         """The id of the first human principal."""
-        principals = (self.document(layout.PRINCIPALS) or {}).get("principals", [])
-        return next((str(one["id"]) for one in principals if one.get("principal_type") == "human"), None)
+        principals = _principals_in(self.document(layout.PRINCIPALS))
+        return next((one["id"] for one in principals if one.get("principal_type") == "human"), None)
 
     def _identity(self, derivation: Derivation) -> None:
         old = self.document(layout.IDENTITY)
@@ -80,9 +84,9 @@ class Documents:
         if old is not None and _without(old, _VERSIONED) == new:
             return
         if old is not None:
-            self._put(layout.identity_history(old["version"]), old)
-        identity_id = self._about.ids("identity") if old is None else old["id"]
-        version = 1 if old is None else old["version"] + 1
+            self._put(layout.identity_history(identity_version(old)), old)
+        identity_id = as_text((old or {}).get("id")) or self._about.ids("identity")
+        version = 1 if old is None else identity_version(old) + 1
         self._put(layout.IDENTITY, self._stamp({"id": identity_id, "agent_id": self._about.agent_id}, version, new))
 
     def _stamp(self, ids: JsonObject, version: int, fields: JsonObject) -> JsonObject:
@@ -93,9 +97,9 @@ class Documents:
         said = derivation.derive(self._overlay, old, self._about)
         if said is None and old is None:
             return
-        before = {one["id"]: one for one in (old or {}).get("principals", [])}
+        before = {one["id"]: one for one in _principals_in(old)}
         document = {**(said or {}), "principals": []}
-        for principal in (said or {}).get("principals", []):
+        for principal in objects_in((said or {}).get("principals")):
             document["principals"].append(self._principal(principal, before))
         self._keep_departed(before, {one["id"] for one in document["principals"]})
         if document != old:
@@ -103,26 +107,37 @@ class Documents:
 
     def _keep_departed(self, before: dict[str, JsonObject], here: set[str]) -> None:
         for principal_id, principal in before.items():
-            profile = principal.get("profile")
+            profile = as_object(principal.get("profile"))
             if principal_id not in here and profile:
-                self._put(layout.profile_history(profile["id"], profile["version"]), profile)
+                self._keep_profile(profile)
+
+    def _keep_profile(self, profile: JsonObject) -> None:
+        """Keep a profile in the history, under its own id where that can be the name of a folder."""
+        profile_id = as_text(profile.get("id"))
+        if _NAME.fullmatch(profile_id):
+            self._put(layout.profile_history(profile_id, identity_version(profile)), profile)
 
     def _principal(self, said: JsonObject, before: dict[str, JsonObject]) -> JsonObject:
-        principal_id = said.get("id") or self._about.ids("principal", "primary")
-        old = before.get(principal_id, {}).get("profile")
-        new = _without(said.get("profile") or {}, _PROFILE)
+        principal_id = as_text(said.get("id")) or self._about.ids("principal", "primary")
+        old = as_object(before.get(principal_id, {}).get("profile")) or None
+        new = _without(as_object(said.get("profile")), _PROFILE)
         if old is not None and _without(old, _PROFILE) == new:
-            return {"id": principal_id, **said, "profile": old}
+            return {"id": principal_id, **_without(said, ("id",)), "profile": old}
         if old is not None:
-            self._put(layout.profile_history(old["id"], old["version"]), old)
-        profile_id = self._about.ids("profile", principal_id) if old is None else old["id"]
+            self._keep_profile(old)
+        profile_id = as_text((old or {}).get("id")) or self._about.ids("profile", principal_id)
         ids = {"id": profile_id, "agent_id": self._about.agent_id, "principal_id": principal_id}
-        version = 1 if old is None else old["version"] + 1
-        return {"id": principal_id, **said, "profile": self._stamp(ids, version, new)}
+        version = 1 if old is None else identity_version(old) + 1
+        return {"id": principal_id, **_without(said, ("id",)), "profile": self._stamp(ids, version, new)}
 
     def _put(self, path: str, document: JsonObject) -> None:
         meta = self._overlay.meta(path) or {}
         self._overlay.put(path, meta, codec.encode(document))
+
+
+def _principals_in(document: JsonObject | None) -> list[JsonObject]:
+    """The principals of a document that have an id."""
+    return [one for one in objects_in((document or {}).get("principals")) if as_text(one.get("id"))]
 
 
 def _without(document: JsonObject, names: tuple[str, ...]) -> JsonObject:

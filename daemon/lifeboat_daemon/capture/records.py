@@ -12,6 +12,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Section
 from lifeboat_alf import layout, lifecycle, metas, records, times
+from lifeboat_alf.json_shapes import as_object, texts_in
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
@@ -317,7 +318,7 @@ class Memories:
 def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
     """What follows from the text alone. Type, category, namespace and source were fixed when the record was made, and
     a tag that never stood in the text came from somewhere else."""
-    kept = [tag for tag in old.get("tags", []) if tag.casefold() not in str(old["content"]).casefold()]
+    kept = [tag for tag in texts_in(old.get("tags")) if tag.casefold() not in str(old["content"]).casefold()]
     tags = list(dict.fromkeys([*kept, *section.fields.get("tags", [])]))
     fields: JsonObject = {"tags": tags or None, "confidence": section.fields.get("confidence")}
     fields |= {name: value for name, value in section.fields.items() if name.startswith(_OF_FORMATS)}
@@ -325,5 +326,5 @@ def _edited_fields(old: JsonObject, section: Section) -> JsonObject:
     if status is not None or old.get("status") == "superseded":
         fields["status"] = status or "active"
     if "raw_source_format" in section.fields:
-        fields["raw_source_format"] = {**(old.get("raw_source_format") or {}), **section.fields["raw_source_format"]}
+        fields["raw_source_format"] = {**as_object(old.get("raw_source_format")), **section.fields["raw_source_format"]}
     return fields

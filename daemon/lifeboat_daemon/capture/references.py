@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from lifeboat_alf import layout, metas
+from lifeboat_alf.json_shapes import texts_in
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.state_db import StateDb
 
@@ -87,7 +88,7 @@ def _write(overlay: Overlay, path: str, gained: list[str], dropped: Iterable[str
         return
     attachment = dict(meta[metas.ATTACHMENT])
     gone = set(dropped) - set(gained)
-    ids = [one for one in attachment.pop("referenced_by", []) if one not in gone]
+    ids = [one for one in texts_in(attachment.pop("referenced_by", None)) if one not in gone]
     ids = list(dict.fromkeys([*ids, *gained]))
     if ids:
         attachment["referenced_by"] = ids

@@ -19,6 +19,7 @@ from lifeboat_adapters.contract import Adapter, Installation, Section
 from lifeboat_adapters.database_reading import as_json
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf import lifecycle, records, times
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record
 from lifeboat_daemon.capture.records import Lookup, Origin, Outcome
@@ -247,4 +248,4 @@ def _without(values: Iterable[str] | None, gone: Sequence[str] | None) -> list[s
 
 def _joined(old: JsonObject, now: Section) -> JsonObject | None:
     """The rows of all runtimes that a memory has been in."""
-    return {**(old.get("raw_source_format") or {}), **now.fields.get("raw_source_format", {})} or None
+    return {**as_object(old.get("raw_source_format")), **now.fields.get("raw_source_format", {})} or None

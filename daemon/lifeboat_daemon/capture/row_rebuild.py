@@ -10,6 +10,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf import embeddings, layout, records
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture.row_cuts import MARK
 from lifeboat_daemon.capture.row_reading import stored
@@ -25,7 +26,7 @@ memories that rows hold and that do not say so themselves, for they came from an
 
 def is_marked(record: JsonObject, runtime: str) -> bool:
     """Whether a record tells which row of a runtime it is."""
-    part = (record.get("raw_source_format") or {}).get(runtime)
+    part = as_object(record.get("raw_source_format")).get(runtime)
     return isinstance(part, dict) and "row" in part
 
 

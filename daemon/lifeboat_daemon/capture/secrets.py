@@ -25,6 +25,7 @@ from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_alf.decoding import Work, decode
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
@@ -325,7 +326,7 @@ class Cutter:
 
     def holds_locked(self) -> bool:
         """Whether a credential is sealed as the runtime encrypted it, because the runtime's key was not there."""
-        return any(RUNTIME_KEY in (document.get("tags") or ()) for document in self._documents.values())
+        return any(RUNTIME_KEY in as_list(document.get("tags")) for document in self._documents.values())
 
     def places(self) -> dict[str, str]:
         """The archive path of each credential that was cut, by id."""
@@ -430,8 +431,8 @@ class Cutter:
     def _binding(self, old: JsonObject, kind: Kind) -> JsonObject:
         """The fields that say of which machine a credential is, or that its value is still encrypted; what others wrote
         into them stays."""
-        tags = [tag for tag in old.get("tags") or [] if tag not in (MACHINE_BOUND, RUNTIME_KEY)]
-        about = {name: value for name, value in (old.get("x_lifeboat") or {}).items() if name != "bound_to"}
+        tags = [tag for tag in as_list(old.get("tags")) if tag not in (MACHINE_BOUND, RUNTIME_KEY)]
+        about = {name: value for name, value in as_object(old.get("x_lifeboat")).items() if name != "bound_to"}
         if kind.locked:
             tags.append(RUNTIME_KEY)
         if kind.bound:

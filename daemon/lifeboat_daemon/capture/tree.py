@@ -14,6 +14,7 @@ from lifeboat_adapters.contract import Root
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
 from lifeboat_daemon.capture.caps import Caps
@@ -415,7 +416,7 @@ class Tree:
         """A large artifact that came with an archive as a description (ALF §3.1.9) and never lay in this workspace: its
         absence is no deletion."""
         entry = self.overlay.old(one.path) if one.key.inode < 0 else None
-        attachment = entry.meta.get(metas.ATTACHMENT, {}) if entry is not None else {}
+        attachment = as_object(entry.meta.get(metas.ATTACHMENT)) if entry is not None else {}
         return bool(attachment.get("tier") == 3 and self.overlay.old_body(one.path) is None)
 
     def _remove(self, path: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_adapters.errors import AdapterError, SecretsError
+from lifeboat_alf.json_shapes import as_list
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture.secrets import RUNTIME_KEY
 from lifeboat_daemon.context import Context
@@ -35,7 +36,7 @@ def _of_values(context: Context, agent: Agent) -> Finding:
     with context.vault(agent.id) as vault:
         row = vault.head()
         records = {} if row is None else credentials_of(vault.state())
-    labels = [str(one.get("label")) for one in records.values() if RUNTIME_KEY in (one.get("tags") or ())]
+    labels = [str(one.get("label")) for one in records.values() if RUNTIME_KEY in as_list(one.get("tags"))]
     if not labels:
         return Finding(Level.OK, agent.name, "every captured credential can be used on another machine")
     result = (

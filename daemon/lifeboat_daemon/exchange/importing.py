@@ -12,6 +12,7 @@ from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf import codec, ids, layout, metas
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_clear
+from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry
@@ -273,7 +274,7 @@ def _private_with_cuts(put: EntryPut) -> EntryPut:
 
 def _put(state: State, entry: Entry) -> EntryPut:
     """An entry taken over; a large artifact that is only described stays so."""
-    attachment = entry.meta.get("attachment") or {}
+    attachment = as_object(entry.meta.get("attachment"))
     leaf = None if entry.leaf.digest == ABSENT_LEAF else entry.leaf
     if attachment.get("tier") == 3 or entry.sha256 is None:
         try:

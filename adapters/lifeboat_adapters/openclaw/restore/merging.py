@@ -35,8 +35,9 @@ def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, str])
 def merge_profiles(found: bytes | None, wanted: Sequence[Profile], now: str) -> Merged:
     """`auth-profiles.json` of 2026.2. A profile that is there stays while it is usable. Raises ValueError."""
     there = {"version": 1} if found is None else config.parse(found)
-    known = there.get("profiles")
-    known = known if isinstance(known, dict) else {}
+    known: Any = there.get("profiles", {})
+    if not isinstance(known, dict):
+        raise ValueError("its profiles are not an object")
     decided: dict[Path, str] = {}
     changes: list[Change] = []
     for profile in wanted:

@@ -175,7 +175,7 @@ def _of_profiles(data: bytes, mine: Share) -> bytes | None:
         name: value for name, value in document.items() if name not in ("profiles", "active_profiles", "updated_at")
     }
     if isinstance(active, dict):
-        found["active_profiles"] = {name: id for name, id in active.items() if id in kept}
+        found["active_profiles"] = {name: id for name, id in active.items() if isinstance(id, str) and id in kept}
     found["profiles"] = {id: document["profiles"][id] for id in listed if id in kept}
     return codec.encode(found) + b"\n"
 

@@ -11,6 +11,7 @@ from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.layers import aieos, aieos_synthesis, documents, models
 from lifeboat_adapters.zeroclaw.layers.documents import Aieos
 from lifeboat_alf import layout
+from lifeboat_alf.json_shapes import as_object
 
 JsonObject = dict[str, Any]
 
@@ -83,7 +84,7 @@ def _unsaid(files: Files, previous: JsonObject, installed: Installation) -> Coll
     """Fields whose source is not there to say that they are gone: a configuration or an AIEOS document that cannot be
     read, or one that was made of them."""
     source = _source(files, installed)
-    told = set(overlay.leaves({"structured": previous.get("structured") or {}}))
+    told = set(overlay.leaves({"structured": as_object(previous.get("structured"))}))
     if documents.config_of(files) is None or (source and source.text is not None and source.document is None):
         return told
     if source and source.document is not None and _is_made(source):

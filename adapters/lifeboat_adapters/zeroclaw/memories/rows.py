@@ -17,6 +17,7 @@ from lifeboat_adapters.database_reading import as_json, from_json
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.memories import kinds
 from lifeboat_alf import records, times
+from lifeboat_alf.record_shapes import fitting
 
 JsonObject = dict[str, Any]
 
@@ -60,6 +61,7 @@ def memory_of(values: JsonObject) -> Section:
 
 def row_of(record: JsonObject, root_id: str) -> JsonObject:
     """The row of a record. `root_id` names a row that has no name of its own."""
+    record = fitting(record)
     part = part_of(record)
     if part is None or not isinstance(held := part.get(ROW), dict):
         return _new_row(record, root_id)

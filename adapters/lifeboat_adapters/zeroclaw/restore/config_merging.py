@@ -287,7 +287,7 @@ def merge_profiles(found: bytes | None, wanted: bytes, left_out: Mapping[Path, s
             known[id] = values
     active = there.setdefault("active_profiles", {})
     for provider, id in config_table(document, "active_profiles").items():
-        if isinstance(active, dict) and id in known:
+        if isinstance(active, dict) and isinstance(id, str) and id in known:
             active.setdefault(provider, id)
     data = (json.dumps(there, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
     return Merged(found if found is not None and profiles.parse(found) == there else data, decided)

@@ -1,0 +1,119 @@
+"""Documents and records of any shape: what does not fit is passed over, and nothing that fits is changed."""
+
+from __future__ import annotations
+
+import io
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lifeboat_alf import codec, layout, partitions, testing
+from lifeboat_alf.container import Limits
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.diff import diff
+from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.record_shapes import fitting
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.state import Partition
+from lifeboat_alf.testing import MemoryState, full_state, record
+from lifeboat_alf.validate import validate
+from support.alf.any_shape import RUBBISH, spoiled
+
+FULL = record(
+    "Likes tea.",
+    tags=["drinks"],
+    confidence=0.5,
+    category="taste",
+    entities=[{"name": "Bo", "type": "person"}],
+    related_records=[{"id": testing.AGENT_ID, "relation": "caused"}],
+    embeddings=[{"model": "openai/m", "dimensions": 2, "vector": [0.5, 1.0], "computed_at": testing.TIME}],
+    raw_source_format={"openclaw": {"line_start": 1}},
+)
+
+
+def test_a_record_that_fits_stays_as_it_is() -> None:
+    assert fitting(FULL) == FULL
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "left"),
+    [
+        ("tags", "drinks", []),
+        ("tags", ["a", 5, None], ["a"]),
+        ("entities", [{"name": 5}, "x", {"name": "Bo"}], [{"name": "Bo"}]),
+        ("related_records", {"id": "x"}, []),
+        ("embeddings", [{"model": "m", "vector": ["x"]}], []),
+        ("source", ["x"], {}),
+        ("source", {"origin_file": 5, "runtime": "x", "identity_version": "1"}, {"runtime": "x"}),
+        ("raw_source_format", "x", {}),
+        ("content", None, ""),
+    ],
+)
+def test_what_does_not_fit_is_passed_over(field: str, value: Any, left: Any) -> None:
+    assert fitting({**FULL, field: value})[field] == left
+
+
+@pytest.mark.parametrize("value", ["high", True, float("nan"), [0.5]])
+def test_a_confidence_that_is_no_number_is_none(value: Any) -> None:
+    assert "confidence" not in fitting({**FULL, "confidence": value})
+
+
+@given(spoiled(FULL))
+def test_records_of_any_shape_fit_once_they_were_fitted(value: Any) -> None:
+    if isinstance(value, dict):
+        assert fitting(fitting(value)) == fitting(value)
+
+
+DOCUMENTS = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
+
+
+@settings(max_examples=25)
+@given(st.data())
+def test_a_state_with_documents_of_any_shape_is_written_read_compared_and_checked(data: st.DataObject) -> None:
+    """Each either works or says what is wrong."""
+    state = full_state()
+    for path in DOCUMENTS:
+        state.put_document(path, data.draw(spoiled(codec.decode(state.body(path)))))
+    state.set_meta(
+        "artifacts/shares.csv",
+        attachment={"id": data.draw(RUBBISH), "media_type": "text/csv", "tier": 2, "referenced_by": data.draw(RUBBISH)},
+    )
+    other = full_state()
+    for old, new in ((other, state), (state, other)):
+        out = io.BytesIO()
+        try:
+            write_delta(diff(old, new), out)
+            with DeltaReader(out) as reader:
+                assert reader.agent_id == testing.AGENT_ID
+        except LifeboatError:
+            pass
+    archive = io.BytesIO()
+    try:
+        write_snapshot(state, archive)
+        with SnapshotReader(archive, Limits()) as reader:
+            reader.check()
+    except LifeboatError:
+        return
+    validate(archive)
+
+
+@pytest.mark.parametrize("first", ["x", "2026-10-99", ""])
+def test_a_partition_without_a_day_that_can_be_read_is_known_by_its_name(first: str) -> None:
+    quarter = Partition("memory/partitions/2026-Q4.jsonl", first, "x", sealed=True, extra={})
+    assert partitions.first_day(quarter) == date(2026, 10, 1)
+    assert partitions.end_of(quarter) == date(2026, 12, 31)
+    odd = Partition("memory/partitions/odd.jsonl", first, "x", sealed=True, extra={})
+    assert not partitions.covers(odd, date(2026, 11, 20))
+
+
+def test_the_changes_of_principals_without_ids_are_in_no_list() -> None:
+    old = MemoryState().put_document(layout.PRINCIPALS, {"principals": None})
+    new = old.copy().put_document(layout.PRINCIPALS, {"principals": [{"x": 1}, 5, {"id": 5}]})
+    out = io.BytesIO()
+    write_delta(diff(old, new), out)
+    with DeltaReader(out) as reader:
+        assert reader.changes["principals"]["changed_ids"] == []

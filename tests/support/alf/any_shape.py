@@ -1,0 +1,40 @@
+"""JSON documents with parts of any shape in the places of others."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import strategies as st
+
+RUBBISH: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 5, 0.5, "x", "", [], ["x"], [5], [None], {}, {"x": 5}, [{"id": 5}], [{"x": "y"}], {"x": ["y"]}]
+)
+"""Values that a document has in no place, or in few."""
+
+Path = tuple[Any, ...]
+
+
+def places(value: Any, above: Path = ()) -> Iterator[Path]:
+    """Every place in a document, but for itself."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*above, key)
+        yield from places(inner, (*above, key))
+
+
+def replaced(document: Any, place: Path, value: Any) -> Any:
+    """A copy of a document with another value in one place."""
+    made = copy.deepcopy(document)
+    inner = made
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return made
+
+
+def spoiled(document: Any) -> st.SearchStrategy[Any]:
+    """A document with rubbish in one of its places."""
+    found = list(places(document))
+    return st.tuples(st.sampled_from(found), RUBBISH).map(lambda each: replaced(document, *each))
