@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,15 +14,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lifeboat_alf import layout, partitions, records
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.effective import effective_records
-from lifeboat_alf.errors import BadDocument, WrongAgent
-from lifeboat_alf.snapshot import SnapshotReader
+from lifeboat_alf.errors import BadDocument, LifeboatError, WrongAgent
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.testing import record as made_record
 from lifeboat_endpoint.errors import RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy import accepting
+from lifeboat_endpoint.legacy.view import legacy_view
 from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
+from support.alf.any_shape import spoiled
 from support.endpoint import reference_archives as reference
 from support.endpoint.vaults import ManualClock
 
@@ -349,3 +356,28 @@ def _edited(archive: bytes, old: Json, new: Json) -> bytes:
 
 def _line(record: Json) -> bytes:
     return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+# Of any shape ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=12)
+@given(st.data())
+def test_what_has_any_shape_is_taken_or_refused_with_an_error_of_the_project(data: st.DataObject) -> None:
+    """Rubbish in one place of the memory of a snapshot, and in one of a delta's."""
+    memory = made_record("Likes tea.", tags=["drinks"], source={"runtime": "openclaw", "origin_file": "MEMORY.md"})
+    number = str(memory["agent_id"])
+    agent = {"id": number, "name": "Ada", "source_runtime": "openclaw"}
+    manifest = {"alf_version": "1.0.0", "created_at": "2026-11-20T12:00:00Z", "agent": agent}
+    whole = reference.write_snapshot(reference.Archive(manifest, [data.draw(spoiled(memory))], {}))
+    changed = data.draw(spoiled({**memory, "content": "Likes coffee."}))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Vault.create(Path(folder).resolve() / "vault", number, clock=ManualClock()) as made,
+        contextlib.suppress(LifeboatError),
+    ):
+        with SnapshotReader(io.BytesIO(whole)) as reader:
+            accepting.snapshot(made, reader, clock=ManualClock())
+        with DeltaReader(io.BytesIO(reference.write_delta(manifest, [("update", changed)], 0))) as delta:
+            accepting.delta(made, delta, 0, clock=ManualClock())
+        write_snapshot(legacy_view(made.state()), io.BytesIO())
