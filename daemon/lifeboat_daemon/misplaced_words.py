@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lifeboat_daemon.errors import WordsMisplaced
-from lifeboat_keys import words
 
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 
 
 def holds_recovery_words(text: str) -> bool:
     """Return whether a text holds the words of a key, or at least half of them in a row."""
+    from lifeboat_keys import words  # what only reads settings loads no package of the keys
+
     return words.holds_phrase(text)
 
 
 def refuse_in_arguments(arguments: Sequence[str]) -> None:
     """Raise WordsMisplaced for a command line with the words of a key, also as arguments of one word each."""
-    if words.holds_phrase(" ".join(arguments)):
+    if holds_recovery_words(" ".join(arguments)):
         raise WordsMisplaced(
             "the command line holds words of a recovery phrase; nothing was kept, but the history of your shell may "
             "have them: delete the line there",
@@ -31,7 +32,7 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
 def refuse_in_environment(environment: Mapping[str, str]) -> None:
     """Raise WordsMisplaced for a variable of Lifeboat with the words of a key. A passphrase may be made of them."""
     for name, value in environment.items():
-        if name.startswith(_PREFIX) and name != _PASSPHRASE and words.holds_phrase(value):
+        if name.startswith(_PREFIX) and name != _PASSPHRASE and holds_recovery_words(value):
             raise WordsMisplaced(
                 f"the variable {name} holds words of a recovery phrase; nothing was kept, but every program of yours "
                 "can read it: take it out of the file that sets it",
@@ -41,6 +42,6 @@ def refuse_in_environment(environment: Mapping[str, str]) -> None:
 
 def refuse_in_field(field: str, text: str) -> str:
     """Return the text of a field. Raises WordsMisplaced where it holds the words of a key."""
-    if words.holds_phrase(text):
+    if holds_recovery_words(text):
         raise WordsMisplaced(f"{field} holds words of a recovery phrase; nothing was kept")
     return text
