@@ -10,7 +10,7 @@ from lifeboat_alf import layout, testing
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import full_state, record
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.daemon.cli_client import run, run_accepting
 
 
 def _edited(workspace: Path) -> None:
@@ -32,7 +32,7 @@ def test_documents_and_memories_of_any_shape_stop_no_capture(tmp_path: Path) -> 
     archive, workspace = tmp_path / "odd.alf", tmp_path / "new"
     with archive.open("wb") as out:
         write_snapshot(state, out)
-    assert run("alf", "import", archive, "--to", workspace, "--accept-unsigned", expect=1)["agent"]
+    assert run_accepting("alf", "import", archive, "--to", workspace, expect=1)["agent"]
     _edited(workspace)
     assert run("sync")
     assert run("search", "Ada", "Sundays")["hits"]
