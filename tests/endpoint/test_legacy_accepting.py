@@ -369,7 +369,9 @@ def test_what_has_any_shape_is_taken_or_refused_with_an_error_of_the_project(dat
     number = str(memory["agent_id"])
     agent = {"id": number, "name": "Ada", "source_runtime": "openclaw"}
     manifest = {"alf_version": "1.0.0", "created_at": "2026-11-20T12:00:00Z", "agent": agent}
-    whole = reference.write_snapshot(reference.Archive(manifest, [data.draw(spoiled(memory))], {}))
+    whole = reference.write_snapshot(
+        reference.Archive(manifest, [{**data.draw(spoiled(memory)), "temporal": memory["temporal"]}], {})
+    )
     changed = data.draw(spoiled({**memory, "content": "Likes coffee."}))
     with (
         tempfile.TemporaryDirectory() as folder,
