@@ -85,7 +85,7 @@ def test_an_import_without_a_sign_of_its_runtime_is_synced_once_the_user_says_th
     with archive.open("wb") as out:
         write_snapshot(MemoryState().put("raw/openclaw/TOOLS.md", b"A hammer.\n"), out)
     run_accepting("alf", "import", archive, "--to", tmp_path / "new")
-    run("agents", "add", tmp_path / "new")
+    run("agents", "add", tmp_path / "new", expect=1)  # nothing is captured until then
     (tmp_path / "new" / "plan.txt").write_text("Sail on.\n")
     (agent,) = run("agents", "list")["agents"]
     run("agents", "accept", agent["id"])
