@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 from lifeboat_keys.errors import BadWords
 
@@ -16,13 +14,8 @@ if TYPE_CHECKING:
 
 SECRET_BYTES = 32
 WORDS = 24
-MISPLACED = 12
-"""So many words of the list in a row are no accident: half of a key, or the whole seed of a wallet."""
 CELL = 16
 """Characters of a numbered word in a sheet: the longest words have 8 letters."""
-
-
-_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @cache
@@ -75,30 +68,6 @@ def is_phrase(text: str) -> bool:
     """Whether words are a key or a wallet's seed: all of the list, and their checksum fits (BIP-39)."""
     found = text.split()
     return all(map(is_known, found)) and bool(_language().check(" ".join(found)))
-
-
-def holds_phrase(text: str) -> bool:
-    """Return whether a text holds 12 words of the list in a row, numbered, in a path or in an address as well.
-
-    For fields in which the words of a key do not belong: they would be shown, or kept in clear.
-    """
-    pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
-    if len(pieces) < MISPLACED:
-        return False
-    return _has_row(pieces, _is_word_long) and _has_row(pieces, is_known)  # the list is loaded where it has to be
-
-
-def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
-    row = 0
-    for piece in pieces:
-        row = row + 1 if fits(piece) else 0
-        if row == MISPLACED:
-            return True
-    return False
-
-
-def _is_word_long(piece: str) -> bool:
-    return 3 <= len(piece) <= 8
 
 
 def nearest(word: str, count: int = 3) -> list[str]:

@@ -156,7 +156,7 @@ def test_a_growing_log_is_taken_up_to_its_last_whole_line(tmp_path: Path, monkey
 
 
 def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: bytes) -> Callable[[], int]:
-    """Append to a file between the two looks at its stat."""
+    """Append to a file between the two looks at its stat: the last two of four, the first two are those of opening."""
     from lifeboat_daemon.capture import read
 
     seen = []
@@ -166,13 +166,13 @@ def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: byt
         found = real(descriptor)
         if found.st_ino == file.stat().st_ino:
             seen.append(descriptor)
-            if len(seen) % 3 == 2:
+            if len(seen) % 4 == 3:
                 with file.open("ab") as stream:
                     stream.write(more)
         return found
 
     monkeypatch.setattr(read.os, "fstat", fstat)
-    return lambda: len(seen) // 3
+    return lambda: len(seen) // 4
 
 
 def test_a_change_of_the_same_size_in_the_same_instant_is_seen(ada: Protected) -> None:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import click
 import pytest
 
+from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli import setup_asking
 from lifeboat_daemon.cli.program import program, run
 from lifeboat_daemon.context import Context
@@ -114,7 +115,7 @@ def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_words_are_found_however_they_are_written(text: str) -> None:
-    assert words.holds_phrase(text)
+    assert misplaced_words.holds_recovery_words(text)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_words_are_found_however_they_are_written(text: str) -> None:
     ],
 )
 def test_other_texts_are_no_words(text: str) -> None:
-    assert not words.holds_phrase(text)
+    assert not misplaced_words.holds_recovery_words(text)
 
 
 def test_a_purge_of_words_that_leaked_says_how(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

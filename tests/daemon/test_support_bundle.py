@@ -74,7 +74,7 @@ def test_second_copies_are_told_by_number_and_without_addresses(openclaw: StateF
 
 def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -> None:
     openclaw.config.write_text("{ half a configuration of Mira: '")
-    run("sync")
+    run("sync", expect=1)
     status = bundle(tmp_path)["status.json"]
     assert status["agents"]["agent-1"]["reasons"]["may hold secrets and does not parse"] == 1
 
@@ -82,7 +82,7 @@ def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -
 def test_nothing_in_it_is_a_name_a_path_or_an_id(openclaw: StateFolder, tmp_path: Path, isolated_home: Path) -> None:
     openclaw.config.write_text("{ half a configuration of Mira: '")
     (openclaw.workspace / NOTE).write_bytes(b"x" * 100)
-    run("sync")
+    run("sync", expect=1)
     agent = run("agents", "list")["agents"][0]
     key = run("status")["key"]["id"]
     text = json.dumps(bundle(tmp_path))
