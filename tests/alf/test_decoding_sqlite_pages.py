@@ -159,7 +159,8 @@ def test_damaged_and_circular_pages_end() -> None:
 
 
 def test_of_many_large_rows_everything_is_read() -> None:
-    data = _made(4096, [f"{number:03} " + "the calm harbour " * 600 for number in range(600)])
+    texts: list[object] = [f"{number:03} " + "the calm harbour " * 600 for number in range(600)]
+    data = _made(4096, texts)
     work = Work.for_size(len(data))
     assert list(page_readings(data, work)) and work.unread == set()
 
