@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import gzip
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding import Work, decode, sqlite_pages
+from lifeboat_alf.decoding.limits import TOO_LARGE
 from lifeboat_alf.decoding.sqlite_pages import page_readings
 
 SECRET = b"tide-key-0123456789/+abcfgh-jlmnopqrsuvwxz-ZYXWVUTSRQPONML"
@@ -154,3 +156,32 @@ def test_damaged_and_circular_pages_end() -> None:
         work = Work.for_size(len(made))
         for reading in decode(bytes(made), work):
             assert all(0 <= start <= end <= len(made) for start, end in reading.spans(0, len(reading.data)))
+
+
+def test_of_many_large_rows_everything_is_read() -> None:
+    texts: list[object] = [f"{number:03} " + "the calm harbour " * 600 for number in range(600)]
+    data = _made(4096, texts)
+    work = Work.for_size(len(data))
+    assert list(page_readings(data, work)) and work.unread == set()
+
+
+def test_no_list_is_followed_once_all_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    page, count = 512, 300
+    head = bytearray(_made(page, [])[:page])
+    head[32:36] = bytes(4)
+    chain = [(number + 1).to_bytes(4, "big") + b"x" * (page - 4) for number in range(2, count)]
+    last = bytes(4) + b"x" * (page - 4)
+    numbers = b"".join((2 + number).to_bytes(4, "big") for number in range(126))
+    leaf = b"\x0d" + bytes(7) + numbers
+    data = b"".join([bytes(head), *chain, last, *[leaf] * 60])
+    followed = Counter[str]()
+    follow = sqlite_pages._Pages._list
+
+    def counted(self: sqlite_pages._Pages, number: int, most: int | None) -> Iterator[tuple[int, int]]:
+        followed["lists"] += 1
+        return follow(self, number, most)
+
+    monkeypatch.setattr(sqlite_pages._Pages, "_list", counted)
+    work = Work(bytes_left=1 << 20)
+    assert list(page_readings(data, work))
+    assert work.unread == {TOO_LARGE} and followed["lists"] < 100

@@ -254,6 +254,29 @@ def test_files_that_come_and_go_are_not_held(tmp_path: Path) -> None:
         assert ada.capture().held is None
 
 
+def test_files_of_the_runtime_do_not_make_up_for_files_of_the_workspace(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    ada.write_config("{}")
+    for number in range(14):
+        ada.write_config("x", f"media/inbound/{number}.txt")
+    ada.capture()
+    shutil.rmtree(ada.workspace / "plans")
+    assert ada.capture().held is not None
+
+
+def test_files_of_the_runtime_that_went_are_none_of_the_workspace(tmp_path: Path) -> None:
+    ada = of_artifacts(tmp_path, 12)
+    ada.write_config("{}")
+    names = [ada.write_config("x", f"media/inbound/{number}.txt") for number in range(60)]
+    ada.capture()
+    ada.clock.advance(days=2)
+    for name in names:
+        name.unlink()
+    assert ada.capture().held is None
+    (ada.workspace / "plans" / "1.csv").unlink()
+    assert ada.capture().held is None
+
+
 def test_small_steps_through_the_files_add_up(tmp_path: Path) -> None:
     ada = of_artifacts(tmp_path, 12)
     held = []

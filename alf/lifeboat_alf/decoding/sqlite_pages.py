@@ -136,7 +136,7 @@ class _Pages:
         for place in places:
             if place in begins:
                 yield from self._reading((begins[place], place), self._number_at(place), work)
-            elif not inside[place - start]:
+            elif not any(inside[place - start : place - start + 4]):
                 yield from self._remainder((start, place), self._number_at(place), work)
 
     def _cells(self, number: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -209,6 +209,9 @@ class _Pages:
                 yield from self._reading(None, number, work)
 
     def _reading(self, before: Span | None, number: int, work: Work, most: int | None = None) -> Iterator[Reading]:
+        if work.bytes_left < _WINDOW:
+            work.unread.add(TOO_LARGE)
+            return
         parts = [] if before is None else [before]
         parts += self._list(number, most)
         size = sum(end - start for start, end in parts)

@@ -73,8 +73,8 @@ def judge_files(
         return None
     share = max(limits.share, MOST_OF_THE_FILES)
     for window, words in _windows(rows, since, now):
-        created = change.created + sum(_count(row, "raw", "put") for row in window)
-        deleted = change.deleted + sum(_count(row, "raw", "removed") for row in window)
+        created = change.created + sum(_count(row, FILES, "put") for row in window)
+        deleted = change.deleted + sum(_count(row, FILES, "removed") for row in window)
         gone = deleted - created
         at_start = change.before - change.deleted + change.created + gone
         is_few = gone == at_start > 1

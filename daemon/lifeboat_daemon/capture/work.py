@@ -305,11 +305,16 @@ class Work:
     def _count(self) -> None:
         report, overlay = self._session.report, self._session.overlay
         report.records.update(self.outcome.counts)
+        files = dict.fromkeys(("put", "patched", "removed"), 0)
         for path, put in overlay.puts.items():
             if path.startswith((layout.RAW, layout.ARTIFACTS)) and (put is None or put.body is not None):
-                report.raw["removed" if put is None else "put" if overlay.old(path) is None else "patched"] += 1
+                old = overlay.old(path)
+                what, entry = ("removed", old) if put is None else ("put" if old is None else "patched", put)
+                report.raw[what] += 1
+                files[what] += entry is not None and self._is_file(path, entry.meta)
         self.counts["records"] = {name: report.records[name] for name in ("created", "updated", "deleted")}
         self.counts["raw"] = {name: report.raw[name] for name in ("put", "patched", "removed")}
+        self.counts[guard.FILES] = {name: files[name] for name in ("put", "removed")}
 
     # The guard --------------------------------------------------------------------------------------------------
 
@@ -341,14 +346,9 @@ class Work:
         return guard.judge(change, *self._measures())
 
     def _judge_files(self) -> str | None:
-        before, after = self._files_before(), self._session.overlay.puts.items()
-        gone = sum(put is None for path, put in after if path in before)
-        came = sum(put is not None and path not in before and self._is_file(path, put.meta) for path, put in after)
-        return guard.judge_files(guard.FileChange(len(before), came, gone), *self._measures())
-
-    def _files_before(self) -> set[str]:
         entries = (entry for prefix in (layout.RAW, layout.ARTIFACTS) for entry in self._old_below(prefix))
-        return {entry.path for entry in entries if self._is_file(entry.path, entry.meta)}
+        before, changed = sum(self._is_file(entry.path, entry.meta) for entry in entries), self.counts[guard.FILES]
+        return guard.judge_files(guard.FileChange(before, changed["put"], changed["removed"]), *self._measures())
 
     def _is_file(self, path: str, meta: JsonObject) -> bool:
         """Return whether an entry is a file of the workspace. The runtime's own files are not among them, which an

@@ -253,7 +253,7 @@ def _let_in(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
     with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
         left = keep_out.left_out_in(vault.get(keep_out.FOUND))
         if not flags["dry_run"]:
-            keep_out.let_in(vault, left)
+            keep_out.let_in(vault, left, as_they_are=True)
     poke(context, agent)
     document = outcome.let_in(agent, left, dry_run=flags["dry_run"])
     session.output.document(document, lambda: purge_text.say_let_in(session.output, agent, document))

@@ -53,6 +53,7 @@ class Derived:
         if at_head and (is_weak or (lines.is_binary(body) and not takes_all)):
             self.filter.add_shape(self.marks, scope, body, edits)
         if lines.is_binary(body):
+            self.filter.let_in.discard(scope)
             is_printed = self._values(removed) and not takes_all
             if at_head:
                 self.filter.binaries[scope] = is_printed and self.filter.binaries.get(scope, True)

@@ -10,7 +10,8 @@ is no secret, tells there which one it is.
      "values": {mark: [letters, rolling sum]},     what was cut, in any other words
      "shapes": {file: [[length, mark of what is left, edits]...]},     a body, or a line of a table, by what is left
      "rows": {mark of its id and time: [length, edits]},               a row of a memory store
-     "binaries": {file: whether all that it lost has a print}}         what cannot be told line by line
+     "binaries": {file: whether all that it lost has a print},         what cannot be told line by line
+     "let_in": [file...]}                                              what the user has captured as it is
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from lifeboat_alf.purging.sqlite_cuts import blanked, is_sqlite
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.lines import Rule, Token, Touched
-from lifeboat_daemon.purge.value_prints import LARGEST_BINARY, ValuePrint, ValuePrints
+from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 
 JsonObject = dict[str, Any]
 
@@ -104,6 +105,7 @@ class Filter:
     shapes: dict[str, list[Shape]] = field(default_factory=dict)
     rows: dict[str, RowShape] = field(default_factory=dict)
     binaries: dict[str, bool] = field(default_factory=dict)
+    let_in: set[str] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return any((self.bodies, self.lines, self.values, self.shapes, self.rows, self.binaries))
@@ -123,6 +125,7 @@ class Filter:
             },
             "rows": {mark: [one.length, lines.edits_to_json(one.edits)] for mark, one in sorted(self.rows.items())},
             "binaries": dict(sorted(self.binaries.items())),
+            "let_in": sorted(self.let_in),
         }
 
     @classmethod
@@ -148,6 +151,7 @@ class Filter:
             mark: RowShape(length, lines.edits_of_json(edits)) for mark, (length, edits) in value["rows"].items()
         }
         found.binaries = dict(value["binaries"])
+        found.let_in = set(value.get("let_in", ()))
         return found
 
     def _give_up_what_is_short(self) -> None:
@@ -194,7 +198,7 @@ class Uncertain(Exception):
 @dataclass(frozen=True)
 class Sieve:
     """A filter at work, with its key. `cuts_values` is False where purged values that come back in other words are only
-    told of: `met` counts them."""
+    told of: `met` counts the places that are captured."""
 
     filter: Filter
     marks: Marks
@@ -218,7 +222,10 @@ class Sieve:
             edits = ()
         edits = _on_top(edits, body, lambda left: self._strings(scope, left))
         more = _on_top(edits, body, self._values)  # names of members, and what strings spell otherwise
-        return edits if _breaks(path, body, edited(body, more)) else more
+        if not _breaks(path, body, edited(body, more)):
+            return more
+        self.met.append(1)
+        return edits
 
     def _exactly(self, scope: str, body: bytes) -> tuple[Edit, ...]:
         """A body that was here once becomes the one that stands in its place, through one purge after the other."""
@@ -253,16 +260,16 @@ class Sieve:
         is_sure = self.filter.binaries.get(scope)
         if is_sure is not None and any(self.marks.left(scope, body) == each for each in self._left_of(scope)):
             return ()  # the user cut the live file
-        is_small = len(body) <= LARGEST_BINARY
+        is_small = may_search_everywhere(body, self.filter.values)
         spans = self._prints.find(body, self.filter.values, everywhere=is_small and is_sqlite(body))
         if spans:
-            self.met.append(len(spans))
-            if not self.cuts_values:
-                return ()
-            edits = blanked(body, spans) if is_sqlite(body) else None
-            if edits is None:
+            edits = blanked(body, spans) if self.cuts_values and is_sqlite(body) else None
+            if edits is not None:
+                return edits
+            if self.cuts_values and scope not in self.filter.let_in:
                 raise Uncertain
-            return edits
+            self.met.append(len(spans))
+            return ()
         if is_sure is False or (is_sure and not is_small):
             raise Uncertain
         return ()
@@ -280,9 +287,10 @@ class Sieve:
 
     def _values(self, text: bytes) -> tuple[Edit, ...]:
         spans = self._prints.find(text, self.filter.values, everywhere=False) if self.filter.values else []
-        if spans:
+        if spans and not self.cuts_values:
             self.met.append(len(spans))
-        return tuple(Edit(start, end - start) for start, end in spans) if self.cuts_values else ()
+            return ()
+        return tuple(Edit(start, end - start) for start, end in spans)
 
     def row(self, scope: str, row: object, time: object) -> RowShape | None:
         """What goes of the content of a row that did not change since it was purged."""

@@ -117,8 +117,7 @@ class KeepOut:
 
     def _note_met(self, path: str) -> None:
         if self.sieve is not None:
-            count = 0 if self.sieve.cuts_values else sum(self.sieve.met)
-            self.again[path] = max(self.again.get(path, 0), count)
+            self.again[path] = max(self.again.get(path, 0), sum(self.sieve.met))
             self.sieve.met.clear()
 
     def cut_row(self, store: MemoryStore, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -201,13 +200,15 @@ def left_out_in(document: JsonObject | None) -> list[str]:
     return list((document or {}).get("left_out") or ())
 
 
-def let_in(vault: Vault, paths: Collection[str] | None = None) -> list[str]:
-    """Capture files again that are left out, from the next capture on: those of `paths`, or all. Return their paths."""
+def let_in(vault: Vault, paths: Collection[str], *, as_they_are: bool = False) -> list[str]:
+    """Capture files again that are left out, from the next capture on. `as_they_are`: also what cannot be cut out of
+    them. Return their paths."""
     document, found = vault.get(FILTER), vault.get(FOUND) or {}
-    left = [path for path in left_out_in(found) if paths is None or path in paths]
+    left = [path for path in left_out_in(found) if path in paths]
     if document:
         kept = Filter.of_json(document)
-        scopes = {scope_of(path) for path in (left if paths is None else paths)}
+        scopes = set(map(scope_of, paths))
+        kept.let_in |= scopes if as_they_are else set()
         kept.binaries = {scope: sure for scope, sure in kept.binaries.items() if scope not in scopes}
         vault.set(FILTER, kept.to_json(), kind=FOUND)
         rest = [path for path in left_out_in(found) if path not in left]

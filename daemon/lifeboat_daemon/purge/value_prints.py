@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ LEAST_LETTERS = 4
 """Fewer stand in any text by chance, so not even the user can ask for a print of them."""
 LARGEST_BINARY = 16 << 20
 """Bytes. A search at every place takes a third of a second for each megabyte."""
+_MOST_SEARCHED = 128 << 20
+"""Bytes, once for each length that a value has: forty seconds."""
 _LONGEST_GAPS = 16
 """How much longer than its letters the place of a value may be, as a factor."""
 _LEAST_ENCODED = 24
@@ -59,6 +61,12 @@ def is_printable(value: bytes, *, even_weak: bool) -> bool:
     if not LEAST_LETTERS <= len(letters) <= LONGEST:
         return False
     return even_weak or not (len(letters) < LEAST_PRINTED or is_weak([value]))
+
+
+def may_search_everywhere(body: bytes, known: Mapping[str, ValuePrint]) -> bool:
+    """Whether a search at every place of some bytes ends soon enough."""
+    lengths = len({each.letters for each in known.values()})
+    return len(body) <= LARGEST_BINARY and len(body) * lengths <= _MOST_SEARCHED
 
 
 class ValuePrints:
@@ -107,6 +115,7 @@ class ValuePrints:
                     yield span, mark
 
     def _within_words(self, body: bytes, letters: bytes, known: Mapping[str, ValuePrint]) -> Iterator[tuple[Span, str]]:
+        hits: list[tuple[int, int, str]] = []
         for length in {each.letters for each in known.values()}:
             sums = {each.rolled for each in known.values() if each.letters == length}
             power = pow(self._base, length, _PRIME)
@@ -115,9 +124,13 @@ class ValuePrints:
                 pairs = zip(rolled, rolled[length:], strict=False)
                 for place in [at for at, (low, high) in enumerate(pairs) if (high - low * power) % _PRIME in sums]:
                     begin = first + place
-                    span = _place(body, begin), _place(body, begin + length - 1) + 1
-                    if _is_near(span, length) and (mark := self._mark(letters[begin : begin + length])) in known:
-                        yield span, mark
+                    if (mark := self._mark(letters[begin : begin + length])) in known:
+                        hits.append((begin, begin + length - 1, mark))
+        places = _places_of(body, {end for begin, last, _ in hits for end in (begin, last)})
+        for begin, last, mark in hits:
+            span = places[begin], places[last] + 1
+            if _is_near(span, last + 1 - begin):
+                yield span, mark
 
     def _sums(self, letters: bytes) -> list[int]:
         base = self._base
@@ -138,13 +151,17 @@ def _is_near(span: Span, length: int) -> bool:
     return span[1] - span[0] <= _LONGEST_GAPS * length
 
 
-def _place(body: bytes, letter: int) -> int:
-    """Where the letter of this number stands."""
-    for word in _WORD.finditer(body):
-        if letter < word.end() - word.start():
-            return word.start() + letter
-        letter -= word.end() - word.start()
-    raise IndexError(letter)
+def _places_of(body: bytes, letters: Set[int]) -> dict[int, int]:
+    """Where the letters of these numbers stand."""
+    found, wanted, count = dict[int, int](), sorted(letters), 0
+    words = _WORD.finditer(body)
+    start = end = 0
+    for letter in wanted:
+        while letter >= count + end - start:
+            count += end - start
+            start, end = next(words).span()
+        found[letter] = start + letter - count
+    return found
 
 
 def _apart(spans: Iterable[Span]) -> list[Span]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import re
 import sqlite3
+from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -13,9 +16,10 @@ from hypothesis import strategies as st
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, edited
+from lifeboat_daemon.purge import value_prints
 from lifeboat_daemon.purge.deriving import Derived
 from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, Uncertain
-from lifeboat_daemon.purge.value_prints import ValuePrints, letters_of
+from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, letters_of, may_search_everywhere
 
 MARKS = Marks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"
@@ -247,6 +251,30 @@ def test_a_filter_of_an_earlier_release_gives_up_what_is_short() -> None:
     }
     made = Filter.of_json(former)
     assert (set(made.bodies), set(made.lines)) == ({"b"}, {"d"})
+
+
+def test_a_large_database_is_not_searched_at_every_place_for_values_of_many_lengths() -> None:
+    known = {str(letters): ValuePrint(letters, 0) for letters in range(16, 116)}
+    one = {"16": known["16"]}
+    body = bytes(2 << 20)
+    assert may_search_everywhere(body, one) and not may_search_everywhere(body, known)
+    assert may_search_everywhere(body[: 1 << 20], known) and not may_search_everywhere(body * 9, one)
+
+
+def test_the_places_of_many_hits_in_a_binary_file_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    prints, body = ValuePrints(MARKS.key), b"\0".join([VALUE + b"!"] * 50)
+    mark, found = prints.of(VALUE)
+    searched = Counter[bytes]()
+
+    class Words:
+        def finditer(self, data: bytes) -> Iterator[re.Match[bytes]]:
+            searched[data] += 1
+            return re.finditer(rb"\w+", data)
+
+    monkeypatch.setattr(value_prints, "_WORD", Words())
+    spans = prints.find(body, {mark: found}, everywhere=True)
+    assert [body[start:end] for start, end in spans] == [VALUE] * 50
+    assert searched[body] == 1
 
 
 @given(

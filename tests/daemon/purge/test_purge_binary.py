@@ -168,6 +168,18 @@ def test_an_archive_that_changed_is_left_out(ada: Machine) -> None:
     assert ada.entries_at()["artifacts/pack.zip"] == b""
 
 
+def test_an_archive_that_still_holds_the_text_is_captured_and_named_once_the_user_says_so(ada: Machine) -> None:
+    run("purge", "ada", "--text", PIN, "--yes")
+    with zipfile.ZipFile(ada.workspace / "pack.zip", "a") as archive:
+        archive.writestr("b.txt", f"{PIN}, and more of the same. " * 9, zipfile.ZIP_DEFLATED)
+    ada.capture()
+    assert run("purge", "ada", "--let-in")["let_in"] == ["artifacts/pack.zip"]
+    report = ada.capture()
+    assert (report.over_limit, report.purged_again) == ({}, {"artifacts/pack.zip": 1})
+    assert ada.entries_at()["artifacts/pack.zip"] == (ada.workspace / "pack.zip").read_bytes()
+    assert run("purge", "ada", "--let-in")["let_in"] == []
+
+
 def test_the_plan_says_that_a_short_text_is_not_known_again(ada: Machine, pin: str) -> None:
     assert run("purge", "ada", "--text", pin, "--dry-run")["guessable"] is True
     assert run("purge", "ada", "--text", PIN, "--dry-run")["guessable"] is False
