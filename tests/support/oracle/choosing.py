@@ -21,6 +21,8 @@ from support.prepared_folders import PreparedFolders
 SEED = "LIFEBOAT_ORACLE_SEED"
 KINDS_IN_A_ROUND = 0.5
 """The share of the kinds that happen in one round."""
+ROUNDS_IN_A_BLOCK = 25
+"""Of thorough rounds: about a minute of one processor."""
 
 
 def chosen_seeds(block: str, count: int) -> list[int]:
@@ -36,6 +38,15 @@ def _commit() -> str:
     """The commit that is tested; something random where git does not know."""
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     return found.stdout.strip() or str(random.SystemRandom().random())
+
+
+def play_block(folders: PreparedFolders, block: int) -> None:
+    """Play `ROUNDS_IN_A_BLOCK` thorough rounds; what is to be repeated only in block 0. Raises AssertionError."""
+    if block and os.environ.get(SEED):
+        pytest.skip(f"{SEED} repeats one round")
+    for seed in chosen_seeds(f"soak {block}", ROUNDS_IN_A_BLOCK):
+        print(f"{SEED}={seed}")
+        play(folders, seed, thorough=True)
 
 
 def play(folders: PreparedFolders, seed: int, *, thorough: bool, kinds: frozenset[str] | None = None) -> None:

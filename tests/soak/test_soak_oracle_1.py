@@ -1,0 +1,17 @@
+"""Rounds 1 to 500 of two thousand: the parts of the slow tests share them. See `tests/scenarios/test_oracle.py`."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.oracle.choosing import play_block
+from support.prepared_folders import PreparedFolders
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+@pytest.mark.parametrize("block", range(0, 20))
+def test_whatever_happened_every_sequence_comes_back_from_everywhere(
+    prepared_folders: PreparedFolders, block: int
+) -> None:
+    play_block(prepared_folders, block)
