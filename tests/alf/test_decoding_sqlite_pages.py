@@ -7,7 +7,7 @@ import base64
 import gzip
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 import pytest
@@ -22,7 +22,7 @@ SECRET = b"tide-key-0123456789/+abcfgh-jlmnopqrsuvwxz-ZYXWVUTSRQPONML"
 PAGES = (512, 1024, 4096, 65536)
 
 
-def _made(page: int, rows: list[object], *, encoding: str = "UTF-8", vacuum: int = 0, schema: str = "") -> bytes:
+def _made(page: int, rows: Sequence[object], *, encoding: str = "UTF-8", vacuum: int = 0, schema: str = "") -> bytes:
     """A database with these rows; those that are None are deleted again with the row before them."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute(f"pragma page_size = {page}")

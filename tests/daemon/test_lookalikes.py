@@ -12,7 +12,11 @@ from random import Random
 
 import pytest
 
+from lifeboat_adapters.secrets import looks
+from lifeboat_adapters.secrets.looks import ALLOW
+from lifeboat_daemon.capture import lookalikes as looking
 from lifeboat_daemon.capture import secrets
+from lifeboat_daemon.capture.lookalikes import Place
 from lifeboat_daemon.doctor import Finding, Level, lookalikes
 from lifeboat_daemon.status import of_agent
 from support.daemon.protected import MEMORY, Protected
@@ -162,3 +166,30 @@ def test_a_large_compressed_part_with_a_known_secret_is_named(ada: Protected, mo
     ada.capture()
     said = [found.result for found in lookalikes.check(ada.context)]
     assert any("a.gz was not looked into for secrets: a known secret in a compressed part" in each for each in said)
+
+
+def test_places_of_many_tokens_are_found_in_one_pass() -> None:
+    tokens = " ".join(f"ghp_{number:036}" for number in range(2000)).encode()
+    looked_at = 0
+
+    class Counted(bytes):
+        def __contains__(self, part: object) -> bool:
+            nonlocal looked_at
+            looked_at += 1
+            return super().__contains__(part)  # type: ignore[operator]
+
+    found = looking.places(tokens, Counted(tokens))
+    assert found == [Place(1, "github_token")] and looked_at == 1
+
+
+def test_some_bytes_are_searched_once_for_the_mark_of_what_is_allowed() -> None:
+    searched = 0
+
+    class Counted(bytes):
+        def __contains__(self, part: object) -> bool:
+            nonlocal searched
+            searched += part == ALLOW
+            return super().__contains__(part)  # type: ignore[operator]
+
+    assert len(looks.find_tokens(Counted(b"\n".join(b"ghp_%036d" % number for number in range(50))))) == 50
+    assert searched == 1

@@ -147,3 +147,7 @@ def test_a_note_without_memories_is_no_more() -> None:
 
 def test_a_note_that_nobody_can_read_as_text_stays() -> None:
     assert renewed("memory/odd.md", b"\xff\xfe", [Section(1, "something")]) == b"\xff\xfe"
+
+
+def test_a_note_that_was_empty_takes_what_is_added() -> None:
+    assert renewed("memory/new.md", b"", [Section(1, "## New"), Section(2, "")]) == b"## New\n"

@@ -159,13 +159,13 @@ def find(data: bytes) -> list[Look]:
     for look in found:
         if not apart or look.start >= apart[-1].end:
             apart.append(look)
-    return [look for look in apart if ALLOW not in _line(data, look.start)] if ALLOW in data else apart
+    return _not_allowed(data, apart) if ALLOW in data else apart
 
 
 def find_tokens(data: bytes) -> list[Look]:
     """What has the format of a known issuer's secrets, in any bytes."""
-    found = _shapes(data, _long_words(data))
-    return [look for look in found if ALLOW not in data or ALLOW not in _line(data, look.start)]
+    found = list(_shapes(data, _long_words(data)))
+    return _not_allowed(data, found) if found and ALLOW in data else found
 
 
 def is_secret(value: str) -> bool:
@@ -224,6 +224,14 @@ def _assigned(data: bytes, *, with_bearer: bool) -> Iterator[Look]:
         yield from (Look(*hit.span(1), "totp_seed") for hit in _TOTP.finditer(data))
 
 
-def _line(data: bytes, at: int) -> bytes:
-    end = data.find(b"\n", at)
-    return data[data.rfind(b"\n", 0, at) + 1 : len(data) if end < 0 else end]
+def _not_allowed(data: bytes, found: list[Look]) -> list[Look]:
+    """Those on whose line nobody said that it is none."""
+    kept, start, end, is_allowed = list[Look](), 0, 0, False
+    for look in found:
+        if not start <= look.start < end:
+            start, end = data.rfind(b"\n", 0, look.start) + 1, data.find(b"\n", look.start)
+            end = len(data) if end < 0 else end
+            is_allowed = data.find(ALLOW, start, end) >= 0
+        if not is_allowed:
+            kept.append(look)
+    return kept

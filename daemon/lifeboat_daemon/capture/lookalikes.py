@@ -89,12 +89,17 @@ def looks_in_text(data: bytes) -> list[Look]:
 
 def places(original: bytes, kept: bytes) -> list[Place]:
     """What looks like a secret in a file and is still there in the bytes that are kept of it."""
-    still = (
-        Place(_line(original, found.spans[0][0]), found.kind)
-        for found in matches(original)
-        if all(original[start:end] in kept for start, end in found.spans)
-    )
-    return list(dict.fromkeys(still))[:MOST_PLACES]
+    still = dict[Place, None]()
+    line, counted = 1, 0
+    for found in matches(original):
+        start = found.spans[0][0]
+        line, counted = line + original.count(b"\n", counted, start), start
+        place = Place(line, found.kind)
+        if place not in still and all(original[start:end] in kept for start, end in found.spans):
+            still[place] = None
+        if len(still) == MOST_PLACES:
+            break
+    return list(still)
 
 
 def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret]:
@@ -106,10 +111,6 @@ def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret
             if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
                 found.append(Secret(start, end, value, "custom", "custom", f"{LABEL}{match.kind}: {name}"))
     return sorted(found, key=lambda secret: secret.start)
-
-
-def _line(data: bytes, at: int) -> int:
-    return data.count(b"\n", 0, at) + 1
 
 
 def text_of(found: Iterable[Place]) -> str:

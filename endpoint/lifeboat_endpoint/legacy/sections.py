@@ -92,7 +92,7 @@ def _places(old: list[WrittenLine], lines: list[str], ordered: list[Section], st
 
 def _groups(lines: list[str]) -> Iterator[tuple[int, str]]:
     """The sections of a note, with the place of their first line."""
-    starts = [0, *(place for place, line in enumerate(lines) if place and line.startswith("## "))]
+    starts = [*([0] if lines else []), *(place for place, line in enumerate(lines) if place and line.startswith("## "))]
     for start, end in itertools.pairwise([*starts, len(lines)]):
         yield start, "\n".join(lines[start:end])
 
