@@ -9,6 +9,8 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import click
 import pytest
@@ -22,8 +24,14 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import never_written
 from lifeboat_daemon.restore.contents import Contents, Wanted
 from lifeboat_daemon.restore.hazards import find_hazards
+from lifeboat_daemon.restore.seen_code import seen_code
+from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_keys.signing import Verdict
 from support.daemon.cli_client import run_accepting
 from support.patience import patience
+
+if TYPE_CHECKING:
+    from lifeboat_daemon.restore.plan import Plan
 
 RAW = "raw/openclaw/"
 NEVER = (".git/config", ".GIT/config", "sub/.git/hooks/post-checkout", ".g\u200cit/config", "git~1/config", ".git ./x")
@@ -221,3 +229,17 @@ def test_many_names_with_one_reason_are_one_sentence(
     archive = _archive(state, tmp_path / "many.alf")
     warnings = run_accepting("alf", "import", archive, "--to", tmp_path / "ada")["warnings"]
     assert sum("node_modules" in each for each in warnings) == 1
+
+
+def test_a_damaged_file_that_is_not_wanted_has_a_place_in_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = _state("SOUL.md", "big.bin")
+    plan = cast("Plan", SimpleNamespace(state=state, verdict=Verdict.UNSIGNED))
+    whole, body = seen_code(plan), state.body
+
+    def damaged(path: str) -> bytes:
+        if path.endswith("big.bin"):
+            raise VaultDamaged("its bytes are not those that were sent")
+        return body(path)
+
+    monkeypatch.setattr(state, "body", damaged)
+    assert seen_code(plan) == seen_code(plan) != whole

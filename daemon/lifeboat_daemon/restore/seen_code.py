@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from lifeboat_alf import codec
+from lifeboat_alf.errors import AlfError
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.restore.plan import Plan
+from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 
 _DIGITS = 24
 """So many that nobody makes two states of one code: 96 bits."""
@@ -39,7 +41,8 @@ def _texts(*values: object) -> Iterable[bytes]:
 
 
 def _body(plan: Plan, path: str) -> bytes:
+    """The bytes of an entry; none where they are not held, or are damaged in a file that the restore does not want."""
     try:
         return plan.state.body(path)
-    except BodyAbsent:
+    except (BodyAbsent, AlfError, VaultDamaged, VaultUnusable):
         return b""
