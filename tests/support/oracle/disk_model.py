@@ -143,9 +143,12 @@ def _difference_of_cut(wanted: Node, path: Path) -> str:
 
 
 def without_links_out(tree: Tree) -> Tree:
-    """Return a tree without the links that lead out of the workspace: no restore makes them. A folder that holds
-    nothing else goes with them."""
-    out = links_out(tree)
+    """Return a tree without the links that lead out of the workspace: no restore makes them."""
+    return without(tree, links_out(tree))
+
+
+def without(tree: Tree, out: Collection[bytes]) -> Tree:
+    """Return a tree without some of its paths. A folder that holds nothing else goes with them."""
     left = {path: node for path, node in tree.items() if path not in out}
     above = {path[:place] for path in out for place, byte in enumerate(path) if byte == ord("/")}
     gone = {path for path in above if not any(one.startswith(path + b"/") and one not in above for one in left)}
