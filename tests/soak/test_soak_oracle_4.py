@@ -1,4 +1,4 @@
-"""Rounds 1501 to 2000 of two thousand: the parts of the slow tests share them. See `tests/scenarios/test_oracle.py`."""
+"""Rounds 1501 to 2000 of two thousand, in CI some of them. See `tests/scenarios/test_oracle.py`."""
 
 from __future__ import annotations
 

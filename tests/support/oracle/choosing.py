@@ -22,7 +22,9 @@ SEED = "LIFEBOAT_ORACLE_SEED"
 KINDS_IN_A_ROUND = 0.5
 """The share of the kinds that happen in one round."""
 ROUNDS_IN_A_BLOCK = 25
-"""Of thorough rounds: about a minute of one processor."""
+"""Of thorough rounds: about a minute of one processor. All blocks have two thousand, for `make everything`."""
+ROUNDS_IN_A_BLOCK_OF_CI = 2
+"""Every run of CI has a quarter of the blocks, with rounds of its own."""
 
 
 def chosen_seeds(block: str, count: int) -> list[int]:
@@ -41,10 +43,11 @@ def _commit() -> str:
 
 
 def play_block(folders: PreparedFolders, block: int) -> None:
-    """Play `ROUNDS_IN_A_BLOCK` thorough rounds; what is to be repeated only in block 0. Raises AssertionError."""
+    """Play thorough rounds; what is to be repeated only in block 0. Raises AssertionError."""
     if block and os.environ.get(SEED):
         pytest.skip(f"{SEED} repeats one round")
-    for seed in chosen_seeds(f"soak {block}", ROUNDS_IN_A_BLOCK):
+    rounds = ROUNDS_IN_A_BLOCK_OF_CI if os.environ.get("CI_BEGUN") else ROUNDS_IN_A_BLOCK
+    for seed in chosen_seeds(f"soak {block}", rounds):
         print(f"{SEED}={seed}")
         play(folders, seed, thorough=True)
 

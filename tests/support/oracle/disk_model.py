@@ -183,16 +183,6 @@ def _rows_or_none(database: Path) -> str | None:
         return None
 
 
-def with_former_times(tree: Tree, former: Tree) -> Tree:
-    """Return a tree in which a file with the same content and mode has the time that it had in the tree before."""
-    return {path: _with_former_time(node, former.get(path)) for path, node in tree.items()}
-
-
-def _with_former_time(node: Node, former: Node | None) -> Node:
-    is_same = former is not None and node._replace(mtime_ns=former.mtime_ns) == former
-    return former if is_same and former is not None else node
-
-
 def without_text(tree: Tree, bodies: Mapping[bytes, bytes], text: bytes) -> Tree:
     """Return what must come back of a tree after `text` was purged. `bodies` are the files of the tree that could hold
     it. A file that holds it keeps every other line, a database its rows with spaces in the place of the text."""

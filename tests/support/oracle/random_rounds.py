@@ -197,7 +197,7 @@ class Round:
             self._tell("restore killed", number, step, killed_at(bring_back, step))
             recover(laptop.context)
             now = compared(self._on_disk())
-            states = [compared(tree) for tree in (before, self.trees[number])]
+            states = [compared(tree) for tree in (lay, self.trees[number])]
             wrong = [disk_model.differences(tree, now, laptop.workspace) for tree in states]
             assert not all(wrong), f"neither the old state nor the restored one: {wrong}"
             self._captured()
@@ -219,7 +219,8 @@ class Round:
         """Return what a restore names and leaves as it is: links that lead out, and places where a FIFO stands."""
         root = os.fsencode(self.copies.laptop.workspace)
         tree = self.trees[number]
-        return disk_model.links_out(tree) | {path for path in tree if _is_fifo(root + b"/" + path)}
+        fifos = {path for path in tree | dict.fromkeys(_above(tree)) if _is_fifo(root + b"/" + path)}
+        return disk_model.links_out(tree) | {path for path in tree if fifos & {path, *_above([path])}}
 
     def _thin(self) -> None:
         laptop = self.copies.laptop
@@ -304,8 +305,7 @@ class Round:
         if not self.trees:
             return now
         former = self.trees[max(self.trees)]
-        now = disk_model.with_rested_databases(now, former, self.copies.laptop.workspace)
-        return now if "only mtime" in self.kinds else disk_model.with_former_times(now, former)
+        return disk_model.with_rested_databases(now, former, self.copies.laptop.workspace)
 
     def _on_disk(self) -> Tree:
         return disk_model.read_disk(self.copies.laptop.workspace, self.workspace.live, is_never_kept)
