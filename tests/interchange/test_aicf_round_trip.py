@@ -203,10 +203,11 @@ def test_anything_that_is_read_comes_back_and_can_be_changed(texts: list[str], c
         assert [each for each in again if each in others] or not others
 
 
-def test_the_comments_of_a_file_whose_last_memory_goes_do_not_become_a_memory() -> None:
+def test_the_comments_of_a_file_whose_last_memory_goes_stay_and_become_no_memory() -> None:
     found = reading.read("\n# Log of the harbour\n@CONVERSATION:a\n1", "x.aicf")
     assert states.contents(each for _, each in found.memories()) == ["1"]
     left = patching.patched(found, dict.fromkeys(found.records)).text
+    assert left == "\n# Log of the harbour\n"
     assert not list(reading.read(left, "x.aicf").memories())
 
 

@@ -139,4 +139,7 @@ def _headerless(text: str, first: str, numbered: bool) -> Dialect:
         return Dialect.KEY_CELLS
     if first and all(line.count("|") == 7 for line in re.split(r"[\r\n]", text) if line.strip()):
         return Dialect.EIGHT_COLUMNS
-    return Dialect.UNKNOWN
+    said = [line.lstrip() for line in re.split(r"[\r\n]", text) if line.strip()]
+    # Comments alone are what is left of a file whose memories are gone, not prose with headings.
+    are_comments = bool(said) and all(line.startswith("#") for line in said)
+    return Dialect.COMPILED if are_comments else Dialect.UNKNOWN

@@ -44,11 +44,6 @@ def patched(found: Read, now: Mapping[int, JsonObject | None]) -> Patch:
         if not _comes_out(found, spans, wanted):
             spans = dict.fromkeys(spans)
     left = tuple(record for place, record in wanted.items() if record is not None and spans[place] is None)
-    if set(found.records) <= {place for place, span in spans.items() if span is None} and not _comes_out(
-        found, spans, wanted
-    ):
-        # Without a header the rest is read as another dialect, in which a comment is a memory.
-        return Patch("\ufeff" if found.document.bom else "", left)
     return Patch(_assembled(found, spans), left)
 
 
