@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import re
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -38,6 +39,8 @@ def pytest_collection() -> Generator[None, object, object]:
 _PREFIXES = ("LIFEBOAT_", "OPENCLAW_", "ZEROCLAW_", "XDG_")
 _KEPT = frozenset({"LIFEBOAT_REFERENCE", "LIFEBOAT_REAL_CACHE", "LIFEBOAT_TEST_PATIENCE", "LIFEBOAT_ORACLE_SEED"})
 
+_ENDING_SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP") if hasattr(signal, name)]
+
 _FOLDER_NUMBERS = itertools.count()
 
 
@@ -66,6 +69,17 @@ def isolated_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.
     monkeypatch.setenv("USERPROFILE", str(home))
     monkeypatch.setenv("LIFEBOAT_HOME", str(home / "lifeboat"))
     yield home
+
+
+@pytest.fixture(autouse=True)
+def signals_handled_as_before() -> Iterator[None]:
+    """Fail a test that leaves a handler: children that later tests fork could not be ended by such a signal."""
+    before = {number: signal.getsignal(number) for number in _ENDING_SIGNALS}
+    yield
+    left = {number: handler for number, handler in before.items() if signal.getsignal(number) != handler}
+    for number, handler in left.items():
+        signal.signal(number, handler)
+    assert not left, f"handlers of signals were left: {left}"
 
 
 @pytest.fixture(scope="session")

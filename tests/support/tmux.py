@@ -53,6 +53,13 @@ class Terminal:
             assert time.monotonic() < end, f"{texts} did not come:\n{screen}"
             time.sleep(_PAUSE)
 
+    def shows_times(self, text: str, times: int) -> None:
+        """Wait until it stands there so many times or more."""
+        end = time.monotonic() + patience()
+        while (screen := self.screen).count(text) < times:
+            assert time.monotonic() < end, f"{text!r} did not come {times} times:\n{screen}"
+            time.sleep(_PAUSE)
+
     def shows_no_more(self, text: str) -> str:
         end = time.monotonic() + patience()
         while text in (screen := self.screen):

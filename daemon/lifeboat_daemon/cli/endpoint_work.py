@@ -7,8 +7,8 @@ import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,13 +59,17 @@ def work(session: EndpointSession, once: bool, metrics: str | None) -> int:
     """
     from lifeboat_endpoint.server import logs
     from lifeboat_endpoint.work.opening import queue_of
+    from lifeboat_endpoint.work.worker import Worker
 
     logs.to_standard_error()
     with session.open() as endpoint, ExitStack() as stack:
         queue = queue_of(endpoint)
         endpoint.check_key()
         tally = _Tally(None if metrics is None else _served(queue, metrics, stack.callback))
-        return _work(session, _worker(endpoint, queue, tally), once, tally)
+        stopped = stack.enter_context(_stopped_by_signals())
+        name = f"{socket.gethostname()} {os.getpid()}"
+        worker = Worker(endpoint, queue, stopped, name, counting=tally, alive=notify.alive)
+        return _work(session, worker, once, tally)
 
 
 def _served(queue: Queue, listen: str, at_end: Callable[..., Any]) -> Counting:
@@ -78,20 +82,21 @@ def _served(queue: Queue, listen: str, at_end: Callable[..., Any]) -> Counting:
     return figures
 
 
-def _worker(endpoint: Any, queue: Queue, tally: _Tally) -> Any:
-    """Which SIGTERM and SIGINT stop."""
-    from lifeboat_endpoint.work.worker import Worker
-
+@contextmanager
+def _stopped_by_signals() -> Iterator[threading.Event]:
+    """Yield an event that SIGTERM and SIGINT set; afterwards they do what they did before."""
     stopped = threading.Event()
 
     def stop(*_: object) -> None:
         notify.stopping()
         stopped.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, stop)
-    name = f"{socket.gethostname()} {os.getpid()}"
-    return Worker(endpoint, queue, stopped, name, counting=tally, alive=notify.alive)
+    former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stopped
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _work(session: EndpointSession, worker: Any, once: bool, tally: _Tally) -> int:
