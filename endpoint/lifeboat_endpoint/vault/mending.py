@@ -26,6 +26,12 @@ class VaultMending(VaultPurging):
         self.set(DAMAGE, sorted({*found.damaged}) or None, kind="damage")
         self.set(DAMAGED_STATES, found.broken or None, kind="damage")
 
+    def note_broken_head(self) -> None:
+        """Note the newest sequence where its rows do not give its digest: nothing can go on top of it then."""
+        head = self.head()
+        if head is not None and not self._verifier(None).gives_digest(head):
+            self.set(DAMAGED_STATES, sorted({*self.broken_states(), head.number}), kind="damage")
+
     def check_damage(self) -> list[int]:
         """Read again what was noted as damaged, forget what is as it was, and return the rest."""
         left = self.are_damaged(self.damage())
@@ -60,10 +66,13 @@ class VaultMending(VaultPurging):
         self._hashes = None
         return True
 
-    def put_back(self, number: int, state: Callable[[], State]) -> Restated:
+    def put_back(
+        self, number: int, state: Callable[[], State], *, has_room: Callable[[int], None] | None = None
+    ) -> Restated:
         """Put a damaged sequence back as it was signed, and those beside it that the same rows put right. `state` gives
         what it was; it is called inside the transaction, and is believed nothing: its items have to give the digest,
-        and what a purge names is taken as it reads now. No digest, signature or other sequence changes.
+        and what a purge names is taken as it reads now. No digest, signature or other sequence changes. `has_room` gets
+        the bytes that were written; what it raises is raised, and nothing happened.
 
         Raises UnknownSequence, DraftInvalid for a sequence that is not damaged and for a state that is not the one that
         was signed, SignatureError where the signature beside the digest does not hold, VaultFull, VaultBusy; then
@@ -77,6 +86,8 @@ class VaultMending(VaultPurging):
                 raise DraftInvalid(f"the sequence {number} is not damaged there")
             with self._writing() as writer:
                 done = self._restating(writer, damaged).run(number, state())
+                if has_room is not None:
+                    has_room(writer.stored)
             self._decide(DAMAGE, [each for each in self.damage() if each not in done.healed] or None)
             self._decide(DAMAGED_STATES, [each for each in self.broken_states() if each not in done.numbers] or None)
             details = {"sequences": done.numbers, "rows": done.rows, "objects": len(done.healed)}
