@@ -207,7 +207,9 @@ class Restating:
 
     def _add(self, key: RowKey, stay: Stay, *, is_proven: bool) -> None:
         """Add a row. The rest of a wrong one begins where its place is free: two rows in one place are no state that
-        anybody signed."""
+        anybody signed. One whose object is not there says nothing, and is not kept."""
+        if not is_proven and self._metadata.row(sql.OBJECT_DEPTH, (stay.columns[0],)) is None:
+            return
         for first in self._kept.within(stay.first, stay.last) if not is_proven else [stay.first]:
             if is_proven or not self._is_taken(key, first, stay.columns):
                 statement = sql.ADD_RECORD_STAY if key.is_record else sql.ADD_ENTRY_STAY

@@ -110,11 +110,9 @@ class Verifier:
         return result.ok
 
     def _state_checks(self, result: Verification, rows: list[SequenceRow]) -> None:
-        """What cannot even be walked through to its end leaves every sequence in doubt."""
-        before = len(result.findings)
+        """A row that cannot be read ends the walk: whatever would have come after it is in doubt."""
         self._guarded(result, lambda: self._digests(result, rows))
-        if len(result.findings) > before and not result.broken:
-            result.broken = [row.number for row in rows]
+        result.broken += [row.number for row in rows[result.sequences :]]
         self._guarded(result, lambda: self._buckets(result, rows))
 
     def one(self, row: SequenceRow) -> Verification:
