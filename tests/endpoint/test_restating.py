@@ -23,6 +23,7 @@ from support.endpoint.vaults import ManualClock, commit, content_of, create, edi
 
 Harm = Callable[[sqlite3.Connection, random.Random], None]
 Content = dict[int, Any]
+
 SEALERS = {"plain": PLAIN, "sealed": TestKeys().sealer("agent")}
 
 
@@ -95,6 +96,10 @@ def some(connection: sqlite3.Connection, chance: random.Random, table: str, coun
 def delete_records(connection: sqlite3.Connection, chance: random.Random) -> None:
     for number in some(connection, chance, "record", 3):
         connection.execute("delete from record where rowid = ?", (number,))
+
+
+def delete_oldest_records(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("delete from record where first < 3")
 
 
 def delete_every_record(connection: sqlite3.Connection, chance: random.Random) -> None:
@@ -245,3 +250,94 @@ def test_several_kinds_of_damage_at_once_are_mended(pair: Pair, seed: int) -> No
         pair.harm(harm, chance)
     pair.mend()
     assert pair.is_as_before()
+
+
+def test_rows_of_a_sequence_that_the_other_copy_thinned_come_back_with_those_beside_it(pair: Pair) -> None:
+    pair.harm(delete_oldest_records, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        vault.check_rows()
+        assert len(vault.damaged_states()) > 3
+        newest = vault.damaged_states()[-1]
+        done = vault.put_back(newest, lambda: copy.state(newest))
+        assert len(done.numbers) > 1
+        assert not set(done.numbers) & set(vault.damaged_states())
+
+
+def test_rows_that_do_not_give_the_digest_are_refused_and_nothing_changes(pair: Pair) -> None:
+    pair.harm(delete_records, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        commit(copy, Draft({}, [create("planted")]))
+        vault.check_rows()
+        damaged, audit = vault.damaged_states(), vault.audit_end()
+        for number in damaged:
+            with pytest.raises(DraftInvalid):
+                vault.put_back(number, copy.state)
+        assert (vault.damaged_states(), vault.audit_end()) == (damaged, audit)
+    pair.mend()
+    assert pair.is_as_before()
+
+
+def test_a_sequence_that_is_not_damaged_is_not_put_back(pair: Pair) -> None:
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        with pytest.raises(DraftInvalid):
+            vault.put_back(3, lambda: copy.state(3))
+        with pytest.raises(UnknownSequence):
+            vault.put_back(99, lambda: copy.state(3))
+
+
+def test_a_mend_that_finds_no_room_changes_nothing(pair: Pair) -> None:
+    def refuse(size: int) -> None:
+        raise MemoryError
+
+    pair.harm(delete_every_row, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        vault.check_rows()
+        damaged = vault.damaged_states()
+        with pytest.raises(MemoryError):
+            vault.put_back(damaged[0], lambda: copy.state(damaged[0]), has_room=refuse)
+        assert vault.damaged_states() == damaged
+
+
+def test_the_head_takes_changes_again_once_its_rows_are_back(pair: Pair) -> None:
+    pair.harm(delete_every_record, random.Random(1))
+    pair.mend()
+    with pair.opened() as vault:
+        commit(vault, Draft({}, [create("later")]))
+        assert vault.verify(trusted=None).ok
+
+
+# Spans --------------------------------------------------------------------------------------------------------------
+
+NUMBERS = st.sets(st.integers(0, 20), min_size=1, max_size=8)
+SPANS = st.lists(st.tuples(st.integers(0, 20), st.none() | st.integers(1, 22), st.sampled_from("abc")), max_size=4)
+
+
+def seen(stays: list[Stay], number: int) -> list[str]:
+    return sorted(stay.content[0] for stay in stays if stay.covers(number))
+
+
+@given(numbers=NUMBERS, spans=SPANS, place=st.integers(0, 7), wanted=st.none() | st.sampled_from("abc"))
+def test_only_one_kept_sequence_reads_otherwise_afterwards(
+    numbers: set[int], spans: list[tuple[int, int | None, str]], place: int, wanted: str | None
+) -> None:
+    stays = [Stay(first, last, (text,), (text,)) for first, last, text in spans]
+    number = sorted(numbers)[place % len(numbers)]
+    content = None if wanted is None else Stay(0, None, (wanted,), (wanted,))
+    made = put_right(stays, KeptNumbers([*numbers]), number, content)
+    assert seen(made, number) == ([] if wanted is None else [wanted])
+    for other in numbers - {number}:
+        assert {*seen(made, other)} == {*seen(stays, other)}
+
+
+@given(numbers=NUMBERS, first=st.integers(0, 20), last=st.none() | st.integers(1, 22))
+def test_a_row_that_is_put_back_sequence_by_sequence_is_one_row(
+    numbers: set[int], first: int, last: int | None
+) -> None:
+    kept = KeptNumbers([*numbers])
+    made: list[Stay] = []
+    for number in kept.within(first, last):
+        made = put_right(made, kept, number, Stay(0, None, ("a",), ("a",)))
+    assert len(made) == bool(kept.within(first, last))
+    assert [number for number in numbers if seen(made, number)] == [
+        number for number in numbers if number in kept.within(first, last)
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Leaf, State
 from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.vault import objects, restating
@@ -92,6 +93,7 @@ class VaultMending(VaultPurging):
             self._decide(DAMAGED_STATES, [each for each in self.broken_states() if each not in done.numbers] or None)
             details = {"sequences": done.numbers, "rows": done.rows, "objects": len(done.healed)}
             self._audit("mend", str(number), details)
+            reached(Step.MEND_COMMITTED)
         self._hashes = None
         return done
 

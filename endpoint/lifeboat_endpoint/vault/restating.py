@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lifeboat_alf import codec, merkle
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, State
 from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
@@ -184,6 +185,7 @@ class Restating:
 
     def _write(self, numbers: list[int], changed: Mapping[RowKey, Item | None], reader: _ItemReader) -> None:
         """Old rows go first: what takes their place may have the same position."""
+        reached(Step.MEND_ROWS_WRITTEN)
         self._metadata.execute(sql.DROP_EMPTY_ENTRY_STAYS)
         self._metadata.execute(sql.DROP_EMPTY_RECORD_STAYS)
         added: list[tuple[RowKey, Stay, bool]] = []
