@@ -25,7 +25,7 @@ from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
 from lifeboat_daemon.remotes.sending_again import SendingAgain
-from lifeboat_daemon.words import size_text
+from lifeboat_daemon.words import argument, size_text
 from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -278,7 +278,8 @@ class _Replication:
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact()
         if self._lost:
-            raise RemoteDamaged(f"its copy does not hold: {self._lost}")
+            fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
+            raise RemoteDamaged(f"its copy does not hold: {self._lost}", fix=fix)
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
