@@ -29,6 +29,8 @@ MACHINE = "X-Lifeboat-Machine"
 DIRECT = 6_000_000
 """Bytes that every endpoint takes in one request, should it say nothing."""
 _PAGE = 200
+_CHECKING = 600.0
+"""Seconds that an endpoint may take to hold every state of an agent against its digest."""
 _DIGESTS = 1000
 """Digests that are asked for at once."""
 
@@ -99,7 +101,8 @@ class EndpointRemote:
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
         try:
-            answer = self._calls.send("POST", f"{_of(agent_id)}/sequences/damaged", {"read": read})
+            path, patience = f"{_of(agent_id)}/sequences/damaged", _CHECKING if read else 0.0
+            answer = self._calls.send("POST", path, {"read": read}, patience=patience)
         except NotAnEndpoint:  # one of an earlier release, which looks for nothing but lost bytes
             return []
         return shapes.items(answer, "sequences", shapes.kept_number)
