@@ -27,7 +27,7 @@ Content = dict[int, Any]
 SEALERS = {"plain": PLAIN, "sealed": TestKeys().sealer("agent")}
 
 
-class Pair:
+class VaultPair:
     """A vault and a copy that nothing happens to."""
 
     def __init__(self, folder: Path, sealer: Sealer) -> None:
@@ -82,8 +82,8 @@ class Pair:
 
 
 @pytest.fixture(params=[*SEALERS])
-def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Pair:
-    return Pair(tmp_path, SEALERS[request.param])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> VaultPair:
+    return VaultPair(tmp_path, SEALERS[request.param])
 
 
 def some(connection: sqlite3.Connection, chance: random.Random, table: str, count: int = 1) -> list[int]:
@@ -237,14 +237,14 @@ HARMS: tuple[Harm, ...] = (
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_rows_lost_comes_back_from_another_copy(pair: Pair, harm: Harm) -> None:
+def test_what_rows_lost_comes_back_from_another_copy(pair: VaultPair, harm: Harm) -> None:
     pair.harm(harm, random.Random(1))
     pair.mend()
     assert pair.is_as_before()
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_several_kinds_of_damage_at_once_are_mended(pair: Pair, seed: int) -> None:
+def test_several_kinds_of_damage_at_once_are_mended(pair: VaultPair, seed: int) -> None:
     chance = random.Random(seed)
     for harm in chance.sample(HARMS, 4):
         pair.harm(harm, chance)
@@ -252,7 +252,7 @@ def test_several_kinds_of_damage_at_once_are_mended(pair: Pair, seed: int) -> No
     assert pair.is_as_before()
 
 
-def test_rows_of_a_sequence_that_the_other_copy_thinned_come_back_with_those_beside_it(pair: Pair) -> None:
+def test_rows_of_a_sequence_that_the_other_copy_thinned_come_back_with_those_beside_it(pair: VaultPair) -> None:
     pair.harm(delete_oldest_records, random.Random(1))
     with pair.opened() as vault, pair.opened("copy") as copy:
         vault.check_rows()
@@ -263,7 +263,7 @@ def test_rows_of_a_sequence_that_the_other_copy_thinned_come_back_with_those_bes
         assert not set(done.numbers) & set(vault.damaged_states())
 
 
-def test_rows_that_do_not_give_the_digest_are_refused_and_nothing_changes(pair: Pair) -> None:
+def test_rows_that_do_not_give_the_digest_are_refused_and_nothing_changes(pair: VaultPair) -> None:
     pair.harm(delete_records, random.Random(1))
     with pair.opened() as vault, pair.opened("copy") as copy:
         commit(copy, Draft({}, [create("planted")]))
@@ -277,7 +277,7 @@ def test_rows_that_do_not_give_the_digest_are_refused_and_nothing_changes(pair: 
     assert pair.is_as_before()
 
 
-def test_a_sequence_that_is_not_damaged_is_not_put_back(pair: Pair) -> None:
+def test_a_sequence_that_is_not_damaged_is_not_put_back(pair: VaultPair) -> None:
     with pair.opened() as vault, pair.opened("copy") as copy:
         with pytest.raises(DraftInvalid):
             vault.put_back(3, lambda: copy.state(3))
@@ -285,7 +285,7 @@ def test_a_sequence_that_is_not_damaged_is_not_put_back(pair: Pair) -> None:
             vault.put_back(99, lambda: copy.state(3))
 
 
-def test_a_mend_that_finds_no_room_changes_nothing(pair: Pair) -> None:
+def test_a_mend_that_finds_no_room_changes_nothing(pair: VaultPair) -> None:
     def refuse(size: int) -> None:
         raise MemoryError
 
@@ -298,7 +298,7 @@ def test_a_mend_that_finds_no_room_changes_nothing(pair: Pair) -> None:
         assert vault.damaged_states() == damaged
 
 
-def test_the_head_takes_changes_again_once_its_rows_are_back(pair: Pair) -> None:
+def test_the_head_takes_changes_again_once_its_rows_are_back(pair: VaultPair) -> None:
     pair.harm(delete_every_record, random.Random(1))
     pair.mend()
     with pair.opened() as vault:

@@ -30,7 +30,9 @@ CHANGED_LINES = ("update object set body = zeroblob(60) where id in (select obje
 LOST_OBJECTS = ("delete from object where id in (select object from record)",)
 LOST_ENTRIES = ("delete from entry where first in (0, 2)",)
 LOST_EVERYTHING = ("delete from record", "delete from entry", "delete from object", "delete from bucket")
+CHANGED_FILES = ("update object set salt = null, body = zeroblob(5) where sha256 is not null",)
 HARMS = (
+    CHANGED_FILES,
     LOST_RECORDS,
     LOST_OLD_RECORDS,
     CHANGED_RECORDS,

@@ -60,7 +60,8 @@ class SendingAgain:
         lacks = self._remote.missing(self._agent_id, asked, read=True)
         for sha256 in lacks:
             number, path = wanted[sha256]
-            with contextlib.suppress(BodyAbsent, VaultDamaged):
+            # Where more than the bytes was changed there, they are refused, and come with their sequence.
+            with contextlib.suppress(BodyAbsent, VaultDamaged, RemoteRefused):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent_id, sha256, body)
                 self.sent += len(body)
