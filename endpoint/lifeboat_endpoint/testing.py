@@ -7,17 +7,19 @@ class TestMyStores(StoreConformance):
 
 from __future__ import annotations
 
+import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from lifeboat_alf import codec, ids, merkle, redactions
+from lifeboat_alf import codec, ids, layout, merkle, redactions
 from lifeboat_alf.redactions import Edit, Redaction, Replacement
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_alf.testing import AGENT_ID, quarter_file, record
+from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.testing import AGENT_ID, first_day, head, quarter_file, record
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
@@ -33,6 +35,16 @@ _SET = "insert into decision(key, value) values (?, ?)"
 _GET = "select value from decision where key = ?"
 _TOLD = "the-lamp-was-sold-in-may"
 """What is purged."""
+_LOSSES = (
+    "delete from record where first < 5",
+    "update record set position = position + 100 where first > 2",
+    "delete from entry where first in (3, 4)",
+    "update object set body = null where id in (select object from record)",
+    "update object set salt = null where id in (select object from entry where first = 2)",
+    "delete from record where last is null",
+    "delete from bucket where number > 7",
+)
+"""What happens to rows of a history of eight days, one after the other."""
 _KEYS = "select key from decision order by key"
 
 
@@ -224,6 +236,28 @@ class StoreConformance(ABC):
         assert all(merkle.state_digest(vault.state(row.number)) == row.digest for row in kept)
         assert vault.verify(trusted=None).findings == []
 
+    def test_rows_that_are_lost_or_changed_are_put_back_from_snapshots(self, tmp_path: Path) -> None:
+        metadata, blobs = self.open_stores(tmp_path)
+        initialise(metadata, AGENT_ID, SystemClock(), sealer=self.sealer())
+        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock(), sealer=self.sealer())
+        begun = Draft({layout.MANIFEST: EntryPut({}, _manifest())})
+        vault.commit(begun, kind="capture", writer="test", time=_START)
+        for day in range(8):
+            _lived(vault, day)
+        snapshots = [_snapshot(vault, row.number) for row in vault.sequences()]
+        for statement in _LOSSES:
+            with metadata.transaction():
+                assert metadata.execute(statement) > 0
+            vault.note_damage(vault.verify(trusted=None))
+            assert vault.damaged_states()
+            while damaged := vault.damaged_states():
+                with SnapshotReader(io.BytesIO(snapshots[damaged[0]])) as reader:
+                    vault.put_back(damaged[0], lambda: reader)
+            assert vault.verify(trusted=None).findings == []
+            assert [_snapshot(vault, row.number) for row in vault.sequences()] == snapshots
+        _lived(vault, 8)
+        assert vault.verify(trusted=None).findings == []
+
     def test_what_is_purged_is_in_no_file_and_every_digest_stays(self, tmp_path: Path) -> None:
         metadata, blobs = self.open_stores(tmp_path)
         initialise(metadata, AGENT_ID, SystemClock(), sealer=self.sealer())
@@ -261,6 +295,18 @@ def _lived(vault: Vault, day: int) -> bytes:
     made = vault.commit(a_day(day), kind="capture", writer="test", time=time_of_day(day))
     assert made is not None
     return made.digest
+
+
+def _manifest() -> bytes:
+    partition = quarter_file("2026-10-01T08:00:00.000Z")
+    listed = [{"file": partition, "from": first_day(partition), "to": None, "sealed": False}]
+    return codec.encode_pretty(head(AGENT_ID, name="Ada", partitions=listed))
+
+
+def _snapshot(vault: Vault, number: int) -> bytes:
+    out = io.BytesIO()
+    write_snapshot(vault.state(number), out)
+    return out.getvalue()
 
 
 def _told(vault: Vault, day: int) -> bytes:

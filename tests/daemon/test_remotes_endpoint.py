@@ -284,3 +284,25 @@ def test_no_error_holds_the_token(context: Context, server: TalkingServer) -> No
     with pytest.raises(RemoteRefused) as caught:
         Asking(context, server).remote.agents()
     assert TOKEN not in str(caught.value) + repr(caught.value) + str(caught.value.fix)
+
+
+# Damaged states -------------------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_says_which_states_are_damaged(context: Context, server: TalkingServer) -> None:
+    server.replies = [answer({"sequences": [3, 4]})]
+    assert Asking(context, server).remote.damaged_states(AGENT, read=True) == [3, 4]
+
+
+def test_an_endpoint_of_an_earlier_release_names_no_damaged_states(context: Context, server: TalkingServer) -> None:
+    server.replies = [problem("http_404", 404)]
+    assert Asking(context, server).remote.damaged_states(AGENT) == []
+
+
+@pytest.mark.parametrize("numbers", [[-1], ["3"], [2**60], [True], None])
+def test_damaged_states_that_are_no_numbers_are_damage(
+    context: Context, server: TalkingServer, numbers: object
+) -> None:
+    server.replies = [answer({"sequences": numbers})]
+    with pytest.raises(RemoteDamaged):
+        Asking(context, server).remote.damaged_states(AGENT)

@@ -35,6 +35,7 @@ DIGEST = "ab" * 32
 BODIES: dict[str, Any] = {
     "/read": {"sequence": 0, "entries": ["identity.json"], "records": []},
     "/objects/missing": {"sha256": [DIGEST]},
+    "/sequences/damaged": {},
     "/signatures": {"signatures": []},
     "/epoch": {"expected": 1},
     "/uploads": {"kind": "snapshot", "parts": [{"sha256": DIGEST, "size": 1}]},

@@ -92,6 +92,8 @@ class Step(StrEnum):
     ENDPOINT_ERASED = "endpoint.erased"
     ENDPOINT_COUNTED = "endpoint.counted"
     ENDPOINT_ANSWERED = "endpoint.answered"
+    MEND_ROWS_WRITTEN = "mend.rows_written"
+    MEND_COMMITTED = "mend.committed"
     REENCRYPT_KEY_MADE = "reencrypt.key_made"
     REENCRYPT_BODIES_WRITTEN = "reencrypt.bodies_written"
     REENCRYPT_COMMITTED = "reencrypt.committed"

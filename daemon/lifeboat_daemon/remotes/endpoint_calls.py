@@ -91,13 +91,15 @@ class Calls:
         query: Mapping[str, str | int] | None = None,
         again: bool = True,
         most: int = LARGEST_BODY,
+        patience: float = 0.0,
         token: str | None = None,
     ) -> Any:
         """Send a JSON document; the answer's, None where there is none. `again`: whether another try does no harm when
-        nobody knows whether it arrived. `token` stands in the place of the usual one. Raises RemoteError."""
+        nobody knows whether it arrived. `patience` and `token` as of `ask`. Raises RemoteError."""
         content = json.dumps(document, separators=(",", ":")).encode()
         sent = {**(headers or {}), "Content-Type": _JSON}
-        reply = self.ask(method, path, query=query, headers=sent, content=content, again=again, most=most, token=token)
+        how: dict[str, Any] = {"again": again, "most": most, "patience": patience, "token": token}
+        reply = self.ask(method, path, query=query, headers=sent, content=content, **how)
         return shapes.document(reply.body)
 
     def delete(self, path: str) -> None:

@@ -13,7 +13,7 @@ from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes import endpoint_uploads as uploads
 from lifeboat_daemon.remotes import endpoint_verifying as verifying
 from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarge, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
@@ -29,6 +29,8 @@ MACHINE = "X-Lifeboat-Machine"
 DIRECT = 6_000_000
 """Bytes that every endpoint takes in one request, should it say nothing."""
 _PAGE = 200
+_CHECKING = 600.0
+"""Seconds that an endpoint may take to hold every state of an agent against its digest."""
 _DIGESTS = 1000
 """Digests that are asked for at once."""
 
@@ -96,6 +98,14 @@ class EndpointRemote:
             answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
             found += shapes.items(answer, "missing", str)
         return found
+
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        try:
+            path, patience = f"{_of(agent_id)}/sequences/damaged", _CHECKING if read else 0.0
+            answer = self._calls.send("POST", path, {"read": read}, patience=patience)
+        except NotAnEndpoint:  # one of an earlier release, which looks for nothing but lost bytes
+            return []
+        return shapes.items(answer, "sequences", shapes.kept_number)
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         path = f"{_of(agent_id)}/objects/{quote(sha256, safe='')}"

@@ -57,6 +57,11 @@ def number(found: Any, name: str) -> int:
     return value
 
 
+def kept_number(value: Any) -> int:
+    """A number that stands by itself."""
+    return number({"number": value}, "number")
+
+
 def optional_number(found: Any, name: str) -> int:
     """0 where there is none."""
     return 0 if not isinstance(found, dict) or found.get(name) is None else number(found, name)
@@ -181,6 +186,7 @@ def agent(found: Any) -> RemoteAgent:
         created_at=moment(found, "created_at"),
         held=found.get("held") if isinstance(found.get("held"), dict) else None,
         damaged=optional_number(found, "damaged"),
+        damaged_states=optional_number(found, "damaged_states"),
     )
 
 

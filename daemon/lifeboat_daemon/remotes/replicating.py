@@ -24,8 +24,9 @@ from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
-from lifeboat_daemon.words import size_text
-from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, StaleBase, UnknownThere, VaultDamaged
+from lifeboat_daemon.remotes.sending_again import SendingAgain
+from lifeboat_daemon.words import argument, size_text
+from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys.errors import KeysError
@@ -156,6 +157,10 @@ class _Replication:
                 continue
             except EpochBehind as error:
                 return self._behind(error)
+            except RemoteRefused:
+                if self._lost or not self._remote.agent(self._agent.id).damaged_states:
+                    raise
+                continue  # it found that what this rests on is damaged there: that goes first
             if isinstance(pushed, Outcome):
                 return pushed
             return self._completed(target, pushed, held)
@@ -273,7 +278,8 @@ class _Replication:
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact()
         if self._lost:
-            raise RemoteDamaged(f"its copy does not hold: {self._lost}")
+            fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
+            raise RemoteDamaged(f"its copy does not hold: {self._lost}", fix=fix)
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
@@ -344,42 +350,14 @@ class _Replication:
         """Send again what the remote has lost, as it found itself, or this machine when it read the copy back. The copy
         counts as damaged until all of it was read back. Before anything new: that may rest on what was lost."""
         known = _known(self._vault, self._config)
-        if there.damaged and not known.damaged:
-            lost = verifying.damage_text(there.damaged)
+        if (lost := verifying.damage_text(there)) and not known.damaged:
             known = acknowledged.note(self._vault, self._config.id, damaged=lost)
         if known.damaged:
-            self._send_again()
-
-    def _send_again(self) -> None:
-        """Send the agent's keys, and the bytes of every file that the remote has lost, of all kept states: it reads
-        what it keeps, and says what it lacks. A log of bundles gets new files in the place of those that are not as
-        they were written."""
-        self._tell("sending again what was lost there", self._sent, None)
-        self._put_keys()
-        wanted = self._bodies()
-        lacks = self._remote.missing(self._agent.id, list(wanted), read=True)
-        for sha256 in lacks:
-            number, path = wanted[sha256]
-            with contextlib.suppress(BodyAbsent, VaultDamaged):
-                body = self._vault.state(number).body(path)
-                self._remote.put_object(self._agent.id, sha256, body)
-                self._sent += len(body)
-        if isinstance(self._remote, Compactable):
-            self._remote.compact(self._agent.id, bundling.Material(self._vault, self._keys()), mended=True)
-        if lacks and (left := self._remote.missing(self._agent.id, lacks, read=True)):
-            number, path = wanted[left[0]]
-            self._lost = f"it has lost {path} of sequence {number}, and this machine has no bytes of it"
-        elif damaged := self._remote.agent(self._agent.id).damaged:
-            self._lost = f"{verifying.damage_text(damaged)}, and no file of the states of this machine is among it"
-
-    def _bodies(self) -> dict[str, tuple[int, str]]:
-        """Return where the bytes of each file of the kept states can be had here: (sequence, path) by SHA-256."""
-        found: dict[str, tuple[int, str]] = {}
-        for row in self._vault.sequences():
-            for entry in self._vault.state(row.number).entries():
-                if entry.sha256 is not None:
-                    found[entry.sha256] = (row.number, entry.path)
-        return found
+            self._tell("sending again what was lost there", self._sent, None)
+            self._put_keys()
+            again = SendingAgain(self._context, self._agent.id, self._vault, self._remote, self._machine)
+            self._lost = again.run(self._keys())
+            self._sent += again.sent
 
     def _large(self, target: SequenceRow, since: int | None) -> Iterator[Entry]:
         """Large artifacts of the state, or those that changed since a state that the remote has wholly."""

@@ -18,7 +18,7 @@ from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.words import count_text
 from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, VaultDamaged
-from lifeboat_endpoint.remote.contract import Remote, RemoteHead, RemoteVerification
+from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification
 from lifeboat_endpoint.vault import Vault
 
 JsonObject = dict[str, Any]
@@ -73,8 +73,8 @@ def look(
             found.findings += find_missing_files(vault.state(row.number), remote)
     except RemoteDamaged as error:
         found = RemoteVerification(row.number, findings=[error.message])
-    if there.damaged:
-        found.findings.append(damage_text(there.damaged))
+    if damage := damage_text(there):
+        found.findings.append(damage)
     if known is not None and known.drill_failed:  # only a drill takes that back
         found.findings.append(known.drill_failed)
     if found.ok:
@@ -112,9 +112,15 @@ def _is_held(here: State, path: str) -> bool:
     return True
 
 
-def damage_text(count: int) -> str:
-    """Say how much a remote found itself that it cannot read."""
-    return f"{count_text(count, 'file or record', 'files and records')} that it kept cannot be read there"
+def damage_text(there: RemoteAgent) -> str:
+    """Say what a remote found itself that is not as it was, "" for nothing."""
+    found = []
+    if there.damaged:
+        objects = count_text(there.damaged, "file or record", "files and records")
+        found.append(f"{objects} that it kept cannot be read there")
+    if there.damaged_states:
+        found.append(f"rows of {count_text(there.damaged_states, 'sequence')} were lost or changed there")
+    return ", and ".join(found)
 
 
 def _has_keys(remote: Remote, agent: Agent, digest: str) -> bool:

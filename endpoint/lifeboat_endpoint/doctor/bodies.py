@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lifeboat_alf.findings import Finding, Level
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.remote.contract import RemoteAgent
 
 TITLE = "What was found damaged"
 NEEDS = ("database", "schema", "objects")
@@ -13,10 +14,19 @@ NEEDS = ("database", "schema", "objects")
 
 def check(endpoint: Endpoint) -> Iterator[Finding]:
     agents = [(each, one) for each in endpoint.control.tenants() for one in endpoint.space(each.id).agents()]
-    damaged = [(tenant, agent) for tenant, agent in agents if agent.damaged]
+    damaged = [(tenant, agent) for tenant, agent in agents if agent.damaged or agent.damaged_states]
     for tenant, agent in damaged:
-        result = f"{agent.damaged} of its files and records cannot be read; a machine that has them sends them again"
+        result = f"{_damage_text(agent)}; a machine that has them sends them again"
         fix = f"lifeboat sync {agent.id}"
         yield Finding(Level.ERROR, f"{tenant.name}, {agent.id}", result, f"{fix}   # on the agent's own machine")
     if not damaged:
         yield Finding(Level.OK, TITLE, "the last verification found everything as it was")
+
+
+def _damage_text(agent: RemoteAgent) -> str:
+    found = []
+    if agent.damaged:
+        found.append(f"{agent.damaged} of its files and records cannot be read")
+    if agent.damaged_states:
+        found.append(f"{agent.damaged_states} of its sequences have lost rows, or have changed ones")
+    return ", and ".join(found)

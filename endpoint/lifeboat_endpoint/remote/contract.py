@@ -61,7 +61,8 @@ class RemoteHead:
 class RemoteAgent:
     """An agent there. `epoch` is the one in force, also when nothing was written in it yet. `held`: the remote found
     that the newest state looks like an accident ({reason, previous}). `bytes` it takes. `damaged` counts the files and
-    records that the remote found to be lost or changed when it last read what it keeps."""
+    records that the remote found to be lost or changed when it last read what it keeps, `damaged_states` the states of
+    which rows were lost or changed there."""
 
     id: str
     name: str
@@ -72,6 +73,7 @@ class RemoteAgent:
     created_at: str = ""
     held: JsonObject | None = None
     damaged: int = 0
+    damaged_states: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,8 @@ class Remote(Protocol):
         """Append. A delta's `base` must be the head, a snapshot is for an agent without one; its number must be larger,
         its epoch (signed in the bundle) not lower than the one in force there. Pushing the state that already is the
         head changes nothing and gives the head. What was acknowledged is durable, or it raises and nothing happened.
+        A state that is among the `damaged_states` is put back as it was signed, whatever its number; a delta that leads
+        to it may go on top of any state that is kept there. That, too, gives the head.
 
         Raises UnknownThere, StaleBase, EpochBehind, RemoteRefused (it is not what it says), RemoteTooLarge, RemoteFull,
         RemoteBusy, RemoteUnreachable (whether it arrived is not known).
@@ -155,6 +159,12 @@ class Remote(Protocol):
         """Of large artifacts (SHA-256, hex) that kept states there name, those whose bytes it has not; others that it
         was asked for are left out. With `read`, of all files of kept states, those too whose bytes it has lost: it
         reads each of them. A sealed log names large artifacts alone."""
+        ...
+
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        """Numbers of the kept states that are not as they were signed, oldest first, as the remote last found. With
+        `read`, it holds all of them against their digests first, and every record against its leaf. A sealed log has
+        none: it keeps bundles."""
         ...
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:

@@ -46,6 +46,9 @@ class InProcess:
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         return self.space.missing(agent_id, digests, read=read)
 
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        return self.space.damaged_states(agent_id, read=read)
+
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         self.space.put_object(agent_id, sha256, data)
 

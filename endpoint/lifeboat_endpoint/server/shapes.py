@@ -93,6 +93,7 @@ class AgentInfo(Struct):
     held: JsonObject | None
     damaged: int
     head: Head | None
+    damaged_states: int = 0
 
 
 class Agents(Struct):
@@ -287,6 +288,18 @@ class DigestsAsked(Struct):
 
 class Missing(Struct):
     missing: list[str]
+
+
+class DamageAsked(Struct):
+    """`read`: every kept state is held against its digest first, and every record against what was signed of it."""
+
+    read: bool = False
+
+
+class DamagedStates(Struct):
+    """Kept states that are not as they were signed. Whoever has one sends it as any other, and it is put back."""
+
+    sequences: list[int]
 
 
 class ReadAsked(Struct):

@@ -12,12 +12,13 @@ from typing import BinaryIO
 from lifeboat_alf import times
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.errors import AlfError
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import JsonObject, Sequence, State
 from lifeboat_alf.validate import validate
-from lifeboat_endpoint.errors import RemoteRefused, RemoteTooLarge, StaleBase
+from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
 from lifeboat_endpoint.legacy import accepting
 from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
 from lifeboat_endpoint.service import guard
@@ -135,15 +136,22 @@ class Receiving:
         with as_bundle():
             with vault.snapshot():
                 head, epoch = vault.head(), vault.epoch
+                is_damaged = head is not None and sequence.number <= head.number and _is_damaged(vault, sequence)
+            if is_damaged:
+                return self._put_back(taking, row, vault, reader, sent)
             if head is not None and is_head(sequence, head):
                 return Received(self._noted(row, vault, head, reader, sent), False)
             check_fit(sequence, base, head, epoch)
             writer = _check_proof(sequence, base, sent)
             self._held.learn(row, vault, reader.redactions, _user_of(sequence))
-            with vault.snapshot():
-                draft = _draft(vault, head, reader)
-            reached(Step.ENDPOINT_CHECKED)
-            made = self._accept(taking, vault, sequence, base, draft, writer)
+            try:
+                with vault.snapshot():
+                    draft = _draft(vault, head, reader)
+                reached(Step.ENDPOINT_CHECKED)
+                made = self._accept(taking, vault, sequence, base, draft, writer)
+            except (AlfError, DraftInvalid, VaultDamaged):
+                vault.note_broken_head()  # then the bundle may be right, and what it rests on is wrong
+                raise
         return Received(self._noted(row, vault, made or head_of(vault), reader, sent), made is not None)
 
     def _accept(
@@ -165,6 +173,25 @@ class Receiving:
             )
         except _AlreadyThere:
             return None
+
+    def _put_back(self, taking: Taking, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
+        """Take the rows of a kept state that is damaged here. Its digest says whether they are right, so nobody has to
+        be believed, and no epoch counts."""
+        base = reader.base_sequence if isinstance(reader, DeltaReader) else None
+        _check_proof(reader.sequence, base, sent)
+        self._held.learn(row, vault, reader.redactions, _user_of(reader.sequence))
+
+        def state() -> State:
+            return reader if isinstance(reader, SnapshotReader) else AppliedState(vault.state(base), reader)
+
+        reached(Step.ENDPOINT_CHECKED)
+        reached(Step.ENDPOINT_ACCEPTED)
+        vault.put_back(reader.sequence.number, state, has_room=taking.keeps)
+        reached(Step.ENDPOINT_COUNTED)
+        with self._metadata.transaction():
+            row = self._roster.count(self._roster.get(row.id), vault.size())
+        self._quota.counted(row.id)
+        return Received(remote_head(head_of(vault), row), False)
 
     def _noted(self, row: AgentRow, vault: Vault, head: SequenceRow, reader: Reader, sent: Sent) -> RemoteHead:
         """What `tenant.db` knows of it, written only where it is news. Whoever pushed twice completes it."""
@@ -267,6 +294,12 @@ class _AlreadyThere(Exception):
 def remote_head(head: SequenceRow, row: AgentRow) -> RemoteHead:
     machine, writer = row.facts.machine, head.writer
     return RemoteHead(head.number, head.digest, head.epoch, head.time, writer, machine, head.raw_time)
+
+
+def _is_damaged(vault: Vault, sequence: Sequence) -> bool:
+    """Whether a state is kept here, and is not as it was signed."""
+    kept = vault.find(sequence.number) if sequence.number in vault.damaged_states() else None
+    return kept is not None and kept.digest == sequence.digest
 
 
 def head_of(vault: Vault) -> SequenceRow:

@@ -263,6 +263,7 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             row.created_at,
             facts.held,
             0 if vault is None else len(vault.damage()),
+            0 if vault is None else len(vault.broken_states()),
         )
 
     # Sending ----------------------------------------------------------------------------------------------------
@@ -291,6 +292,13 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             if read:
                 vault.check_damage()
             return vault.artifacts.missing([digest for digest in digests if is_sha256(digest)], read=read)
+
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        """As `Remote.damaged_states`."""
+        with self._open(agent_id) as vault:
+            if read:
+                vault.check_rows()
+            return vault.damaged_states()
 
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""

@@ -36,9 +36,10 @@ ALL = 2**62
 """More rows than there are."""
 _CHUNK = 500
 LAST_VERIFIED = "last_verified"
-DAMAGE = "damage"
 """The decision in which `Vault.mark_verified` keeps `{"sequence", "time", "verified"}`: the last one, and the runs of
 all of them."""
+DAMAGE, DAMAGED_STATES = "damage", "damaged_states"
+"""The decisions in which a verification keeps what it found: objects, and sequences whose digest does not come out."""
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""
@@ -299,6 +300,25 @@ class VaultReading:
         """Return the objects whose bytes the last verification did not find as they were, and that still are so."""
         found: list[int] = self.get(DAMAGE) or []
         return found
+
+    def broken_states(self) -> list[int]:
+        """Return the kept sequences of which the last verification found that rows were lost or changed."""
+        found = self.get(DAMAGED_STATES)
+        return sorted({*found}.intersection(self._kept_numbers())) if found else []
+
+    def damaged_states(self) -> list[int]:
+        """Return the kept sequences that are not as they were signed: those of `broken_states`, and those in which an
+        object of `damage` stands."""
+        objects = self.damage()
+        numbers = self._kept_numbers() if objects else []
+        places = [place for each in objects for place in self._metadata.rows(sql.PLACES_OF_OBJECT, (each, each))]
+        standing = {
+            each for each in numbers for first, last in places if first <= each and (last is None or each < last)
+        }
+        return sorted(standing.union(self.broken_states()))
+
+    def _kept_numbers(self) -> list[int]:
+        return [number for (number,) in self._metadata.rows(sql.KEPT_NUMBERS)]
 
     def audit_rows(self) -> Iterator[AuditRow]:
         """Every change of this vault, oldest first."""

@@ -116,7 +116,7 @@ _GONE = "from object o cross join record r where o.body is null and o.file is nu
 STAYS_OF_RECORD = f"""select r.object, r.first, r.last from record r join object o on o.id = r.object
     where r.id = ? and {_HAS_LINE} order by r.first"""
 GONE_RECORDS = f"select r.id, r.partition, r.position, o.leaf {_GONE} and {_ALIVE}"
-LINELESS_RECORDS = f"select r.id, o.leaf {_GONE}"
+LINELESS_RECORDS = f"select r.id, o.leaf, o.id {_GONE}"
 PARTITIONS = f"select distinct partition from record where {_ALIVE}"
 OBJECTS_OF_RECORDS = f"select distinct object from record where {_ALIVE} order by object"
 RECORDS_WITH_CONTENT = "select id from record where content_key = ? and last is null order by partition, position"
@@ -151,6 +151,35 @@ def beginnings_of_records(count: int) -> str:
     """Where the live versions among `count` ids begin."""
     return f"select id, first from record where last is null and id in ({', '.join('?' * count)})"
 
+
+# Restating: the rows of one state whether or not their objects are there, and all that one key has had
+ENTRY_ROWS_AT = f"""select e.path, e.meta, o.leaf, o.id from entry e left join object o on o.id = e.object
+    where {_ALIVE}"""
+RECORD_ROWS_AT = f"""select r.id, r.partition, r.position, o.leaf, o.id
+    from record r left join object o on o.id = r.object where {_ALIVE}"""
+STAYS_OF_PATH = "select first, last, object, meta, bucket from entry where path = ? order by first"
+STAYS_OF_ID = """select first, last, object, partition, position, bucket, content_key from record
+    where id = ? order by first"""
+DROP_ENTRY_STAY = "delete from entry where path = ? and first = ?"
+DROP_RECORD_STAY = "delete from record where id = ? and first = ?"
+ADD_ENTRY_STAY = "insert into entry(path, first, last, object, meta, bucket) values (?, ?, ?, ?, ?, ?)"
+ADD_RECORD_STAY = """insert into record(id, first, last, object, partition, position, bucket, content_key)
+    values (?, ?, ?, ?, ?, ?, ?, ?)"""
+IS_ENTRY_TAKEN = "select 1 from entry where path = ? and first = ?"
+IS_RECORD_TAKEN = """select 1 from record
+    where (id = ? and first = ?) or (partition = ? and position = ? and first = ?)"""
+DROP_EMPTY_ENTRY_STAYS = "delete from entry where last <= first"
+DROP_EMPTY_RECORD_STAYS = "delete from record where last <= first"
+PLACES_OF_OBJECT = """select first, last from entry where object = ?
+    union all select first, last from record where object = ?"""
+RESTORE_OBJECT = "update object set salt = ?, sha256 = ?, size = ? where id = ?"
+KEPT_NUMBERS = "select n from sequence order by n"
+LIVE_PATHS = "select path, bucket from entry where last is null"
+LIVE_IDS = "select id, bucket from record where last is null"
+SET_ENTRY_BUCKET = "update entry set bucket = ? where path = ? and last is null"
+SET_RECORD_BUCKET = "update record set bucket = ? where id = ? and last is null"
+OBJECTS_IN_RECORDS = """select id, leaf, salt, sha256, size, body is not null or file is not null from object
+    where id in (select object from record) order by id"""
 
 # Between two sequences: (low, high) -> alive at low only, (low, high, high) -> alive at high only.
 _ENDED = "last > ? and last <= ? and first <= ?"

@@ -46,7 +46,7 @@ def thin(
     _drop_sequences(metadata, dropped)
     unneeded = _drop_rows(metadata)
     reencoded = reencode_resting(metadata, writer, unneeded)
-    _drop_objects(metadata, unneeded)
+    drop_objects(metadata, unneeded)
     details = {"sequences": dropped, "objects": len(unneeded), "reencoded": reencoded}
     audit.append(metadata, now, "thin", f"{dropped[0]}..{dropped[-1]}", details)
     reached(Step.THIN_COMMITTED)
@@ -99,7 +99,7 @@ def _base_of(metadata: MetadataStore, number: int) -> int | None:
     return None if row is None else row[0]
 
 
-def _drop_objects(metadata: MetadataStore, unneeded: Iterable[int]) -> None:
+def drop_objects(metadata: MetadataStore, unneeded: Iterable[int]) -> None:
     """Newest first: a patch goes before what it rests on."""
     reached(Step.THIN_ROWS_DROPPED)
     metadata.execute_many(sql.DROP_OBJECT, [(number,) for number in sorted(unneeded, reverse=True)])

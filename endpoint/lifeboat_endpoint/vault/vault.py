@@ -13,7 +13,7 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject, Leaf, Sequence
+from lifeboat_alf.state import JsonObject, Sequence
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs
@@ -26,26 +26,22 @@ from lifeboat_endpoint.vault.columns import LABEL, Columns
 from lifeboat_endpoint.vault.commit import Commit, Origin, Sign
 from lifeboat_endpoint.vault.countersigning import Countersigned
 from lifeboat_endpoint.vault.draft import Draft
-from lifeboat_endpoint.vault.purging import VaultPurging
-from lifeboat_endpoint.vault.reading import DAMAGE, LAST_VERIFIED, Moment, text_of
+from lifeboat_endpoint.vault.mending import VaultMending
+from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, text_of
 from lifeboat_endpoint.vault.retention import Retention
 from lifeboat_endpoint.vault.rows import SequenceRow, sequence_row
 from lifeboat_endpoint.vault.thinning import ThinReport, thin
-from lifeboat_endpoint.vault.verification import Verification
 from lifeboat_keys.trusted import Trusted
 
 FILE = "vault.db"
 BODIES = "objects"
 
 
-class Vault(VaultPurging):
+class Vault(VaultMending):
     """An open vault. Belongs to the thread that opened it; close it, or use it as a context manager.
 
     Several processes may read; writers wait for each other, and who captures or thins holds the agent's lock.
     """
-
-    _hashes: list[bytes] | None = None
-    """Of the head's buckets, where they are known."""
 
     @classmethod
     def create(
@@ -238,24 +234,6 @@ class Vault(VaultPurging):
             self._metadata.execute(sql.SET_LABEL, (None if text is None else self._columns.text(LABEL, text), number))
             self._audit("label", str(number), {"set": text is not None})
 
-    def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
-        """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
-        self.change(key, lambda _: value, kind=kind)
-
-    def change(self, key: str, how: Callable[[Any], Any], *, kind: str = "decision") -> Any:
-        """Keep what `how` makes of the value that is kept (None when there is none), whatever other processes write
-        meanwhile, and give it; writes nothing when it is the same. `how` may be asked twice."""
-        found = self.get(key)
-        if how(found) == found:
-            return found
-        with self._transaction():
-            found = self.get(key)
-            value = how(found)
-            if value != found:
-                self._decide(key, value)
-                self._audit(kind, key, {"set": value is not None})
-        return value
-
     def mark_verified(self, number: int) -> None:
         """Remember that a sequence was read back and found whole; it is not thinned while it is the last such one."""
         self.sequence(number)
@@ -265,28 +243,6 @@ class Vault(VaultPurging):
             return {"sequence": number, "time": now, "verified": runs.added((before or {}).get("verified", ()), number)}
 
         self.change(LAST_VERIFIED, marked, kind="verified")
-
-    def note_damage(self, found: Verification) -> None:
-        """Remember what a verification of everything found, until `check_damage` finds that it was sent again."""
-        self.set(DAMAGE, found.damaged or None, kind="damage")
-
-    def check_damage(self) -> list[int]:
-        """Read again what was noted as damaged, forget what is as it was, and return the rest."""
-        left = self.are_damaged(self.damage())
-        self.set(DAMAGE, left or None, kind="damage")
-        return left
-
-    def heal(self, number: int, body: bytes) -> bool:
-        """Put the right bytes of an object in the place of damaged ones. Return False for bytes that are not what its
-        leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
-        with self._transaction(), self._writing() as writer:
-            row = self._metadata.row(sql.OBJECT_CHECK, (number,))
-            if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):
-                return False
-            writer.heal(number, body)
-            writer.flush()
-            self._audit("heal", f"object {number}", {"bytes": len(body)})
-        return True
 
     # Authority --------------------------------------------------------------------------------------------------
 

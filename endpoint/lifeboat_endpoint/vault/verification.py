@@ -40,7 +40,8 @@ class Verification:
     """What was looked at and what was found. `number` is the sequence asked for (None: an empty vault); `unsigned`
     and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
     `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
-    `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold."""
+    `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold,
+    `broken` the sequences that do not give their digest."""
 
     number: int | None
     sequences: int = 0
@@ -55,6 +56,7 @@ class Verification:
     unknown_signer: list[int] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
+    broken: list[int] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -86,9 +88,32 @@ class Verifier:
         """Return those of some objects whose bytes are not what they were."""
         result = Verification(None)
         self._redactions(result)
-        for number in numbers:
+        asked = set(numbers)
+        for number in sorted(asked):
             self._bodies(result, sql.OBJECT_CHECK, (number,))
-        return result.damaged
+        self._gone(result)
+        return sorted(asked.intersection(result.damaged))
+
+    def rows(self, rows: list[SequenceRow]) -> Verification:
+        """Hold every kept sequence against its digest, and every record against its leaf: all but the files."""
+        result = Verification(None)
+        self._redactions(result)
+        self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_IN_RECORDS, ()))
+        self._guarded(result, lambda: self._gone(result))
+        self._state_checks(result, rows)
+        return result
+
+    def gives_digest(self, row: SequenceRow) -> bool:
+        """Whether the rows of a sequence give its digest."""
+        result = Verification(row.number)
+        self._guarded(result, lambda: self._digests(result, [row]))
+        return result.ok
+
+    def _state_checks(self, result: Verification, rows: list[SequenceRow]) -> None:
+        """A row that cannot be read ends the walk: whatever would have come after it is in doubt."""
+        self._guarded(result, lambda: self._digests(result, rows))
+        result.broken += [row.number for row in rows[result.sequences :]]
+        self._guarded(result, lambda: self._buckets(result, rows))
 
     def one(self, row: SequenceRow) -> Verification:
         """The bytes, the digest and the signature of one sequence."""
@@ -142,9 +167,8 @@ class Verifier:
         self._redactions(result)
         checks: list[Callable[[], None]] = [
             lambda: self._bodies(result, sql.OBJECTS, ()),
-            lambda: self._digests(result, rows),
+            lambda: self._state_checks(result, rows),
             lambda: self._intervals(result),
-            lambda: self._buckets(result),
             lambda: self._gone(result),
             lambda: self._audit(result, rows),
         ]
@@ -212,9 +236,10 @@ class Verifier:
                 result.found("signature", f"purge {redaction.id}", "is of another agent")
 
     def _gone(self, result: Verification) -> None:
-        for record_id, leaf in self._metadata.rows(sql.LINELESS_RECORDS):
+        for record_id, leaf, number in self._metadata.rows(sql.LINELESS_RECORDS):
             if not self._known.every.is_gone(leaf):
                 result.found("body", f"record {record_id}", "the line is not here, and no purge says so")
+                result.damaged.append(int(number))
 
     # Digests and signatures -------------------------------------------------------------------------------------
 
@@ -229,6 +254,7 @@ class Verifier:
                 tree.add(key, item)
             if tree.root() != row.digest:
                 result.found("digest", f"sequence {row.number}", "the state is not the one that was digested")
+                result.broken.append(row.number)
             result.sequences += 1
             before = row.number
 
@@ -272,10 +298,16 @@ class Verifier:
         for (partition,) in self._metadata.rows(sql.SPARSE_PARTITIONS):
             result.found("rows", partition, "has gaps in its positions")
 
-    def _buckets(self, result: Verification) -> None:
-        stored = digest.stored_buckets(self._metadata, self._columns)
-        if stored != digest.live_buckets(self._metadata, self._columns):
+    def _buckets(self, result: Verification, rows: list[SequenceRow]) -> None:
+        """What the next commit rests on: where it is wrong, the newest sequence has to be put right."""
+        try:
+            stored = digest.stored_buckets(self._metadata, self._columns)
+            is_right = stored == digest.live_buckets(self._metadata, self._columns)
+        except (VaultDamaged, TypeError, ValueError, AttributeError):
+            is_right = False
+        if not is_right:
             result.found("rows", "buckets", "are not those of the newest state")
+            result.broken += [row.number for row in rows[-1:] if row.number not in result.broken]
 
     def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:
         for number in audit.broken(self._metadata):
@@ -291,20 +323,20 @@ class Verifier:
 
 
 class _Tree:
-    """The items of one state in their buckets, changed step by step."""
+    """The items of one state in their buckets, changed step by step. One that stands twice counts twice."""
 
     def __init__(self) -> None:
-        self._items: list[set[tuple[bytes, bytes]]] = [set() for _ in range(merkle.BUCKETS)]
+        self._items: list[list[tuple[bytes, bytes]]] = [[] for _ in range(merkle.BUCKETS)]
         self._hashes = merkle.empty_buckets()
         self._touched: set[int] = set()
 
     def add(self, key: bytes, item: bytes) -> None:
-        self._bucket(key).add((key, item))
+        self._bucket(key).append((key, item))
 
     def remove(self, key: bytes, item: bytes) -> None:
-        self._bucket(key).discard((key, item))
+        self._bucket(key).remove((key, item))
 
-    def _bucket(self, key: bytes) -> set[tuple[bytes, bytes]]:
+    def _bucket(self, key: bytes) -> list[tuple[bytes, bytes]]:
         number = merkle.bucket_of(key)
         self._touched.add(number)
         return self._items[number]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from lifeboat_alf import codec
@@ -42,3 +42,21 @@ class VaultWriting(VaultReading):
         self._metadata.execute(sql.DROP_DECISION, (key,))
         if value is not None:
             self._metadata.execute(sql.ADD_DECISION, (key, self._columns.text(DECISION, codec.encode(value).decode())))
+
+    def set(self, key: str, value: Any, *, kind: str = "decision") -> None:
+        """Keep a small JSON value; None forgets it. The audit row names the key, not the value."""
+        self.change(key, lambda _: value, kind=kind)
+
+    def change(self, key: str, how: Callable[[Any], Any], *, kind: str = "decision") -> Any:
+        """Keep what `how` makes of the value that is kept (None when there is none), whatever other processes write
+        meanwhile, and give it; writes nothing when it is the same. `how` may be asked twice."""
+        found = self.get(key)
+        if how(found) == found:
+            return found
+        with self._transaction():
+            found = self.get(key)
+            value = how(found)
+            if value != found:
+                self._decide(key, value)
+                self._audit(kind, key, {"set": value is not None})
+        return value

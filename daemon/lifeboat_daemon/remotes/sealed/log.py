@@ -229,6 +229,10 @@ class SealedLog:
     def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
         self._large.put(agent_id, sha256, data)
 
+    def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
+        """None: bundles that were lost or changed are written again by `compact`."""
+        return []
+
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         def edit(head: Head) -> Head | None:
             made = self._inside.with_keys(head, document)

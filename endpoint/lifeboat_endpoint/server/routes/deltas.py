@@ -18,6 +18,8 @@ from lifeboat_endpoint.server.routes.making import (
 )
 from lifeboat_endpoint.server.shapes import (
     BaseQuery,
+    DamageAsked,
+    DamagedStates,
     DeltaPlace,
     DeltaQuery,
     Deltas,
@@ -108,6 +110,11 @@ def _base(call: Call, number: int) -> int:
     return base
 
 
+def damaged(call: Call) -> Answer:
+    asked: DamageAsked = call.body
+    return Answer(DamagedStates(call.space.damaged_states(call.agent_id, read=asked.read)))
+
+
 ROUTES = (
     Route(
         "POST",
@@ -156,5 +163,16 @@ ROUTES = (
         query=SinceQuery,
         problems=(422,),
         audit="read.sequences",
+    ),
+    Route(
+        "POST",
+        "/agents/{agent_id}/sequences/damaged",
+        damaged,
+        "Which kept states are not as they were signed: whoever sends one of them again puts it back.",
+        (PUSH,),
+        {200: DamagedStates},
+        body=DamageAsked,
+        problems=(507,),
+        audit="read.damaged",
     ),
 )

@@ -36,6 +36,7 @@ def agent_of(agent: RemoteAgent, *, sealed: bool) -> AgentInfo:
         agent.held,
         agent.damaged,
         None if agent.head is None else head_of(agent.head),
+        agent.damaged_states,
     )
 
 

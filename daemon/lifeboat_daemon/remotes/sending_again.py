@@ -1,0 +1,125 @@
+"""What a remote has lost of an agent, sent again: the bytes of files, and the rows of sequences."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.state import BodyAbsent
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import bundling, verifying
+from lifeboat_daemon.remotes.contract import Compactable
+from lifeboat_daemon.words import listed
+from lifeboat_endpoint.errors import RemoteRefused, StaleBase, VaultDamaged
+from lifeboat_endpoint.remote.contract import Bundle, Remote
+from lifeboat_endpoint.vault import Vault
+
+_NAMED = 5
+"""Numbers that a sentence names; of more it says how many there are."""
+
+
+class SendingAgain:
+    """Of one agent, to one remote, in one contact. `sent` counts bytes."""
+
+    def __init__(self, context: Context, agent_id: str, vault: Vault, remote: Remote, machine: str) -> None:
+        self._context = context
+        self._agent_id = agent_id
+        self._vault = vault
+        self._remote = remote
+        self._machine = machine
+        self.sent = 0
+
+    def run(self, keys: JsonObject) -> str:
+        """Send the bytes of every file that the remote has lost, of all kept states, and the sequences of which it has
+        lost rows: it reads what it keeps, and says what it lacks. A log of bundles gets new files in the place of those
+        that are not as they were written. Return what stays lost, "" where nothing does."""
+        wanted = self._bodies()
+        lacks = self._send_bodies(wanted, list(wanted))
+        if self._send_states():  # they may name large files that the remote did not know of
+            lacks = self._send_bodies(wanted, list(wanted))
+        if isinstance(self._remote, Compactable):
+            self._remote.compact(self._agent_id, bundling.Material(self._vault, keys), mended=True)
+        if lacks and (left := self._remote.missing(self._agent_id, lacks, read=True)):
+            number, path = wanted[left[0]]
+            return f"it has lost {path} of sequence {number}, and this machine has no bytes of it"
+        return self._left()
+
+    # Files ------------------------------------------------------------------------------------------------------
+
+    def _bodies(self) -> dict[str, tuple[int, str]]:
+        """Return where the bytes of each file of the kept states can be had here: (sequence, path) by SHA-256."""
+        found: dict[str, tuple[int, str]] = {}
+        for row in self._vault.sequences():
+            for entry in self._vault.state(row.number).entries():
+                if entry.sha256 is not None:
+                    found[entry.sha256] = (row.number, entry.path)
+        return found
+
+    def _send_bodies(self, wanted: dict[str, tuple[int, str]], asked: list[str]) -> list[str]:
+        lacks = self._remote.missing(self._agent_id, asked, read=True)
+        for sha256 in lacks:
+            number, path = wanted[sha256]
+            # Where more than the bytes was changed there, they are refused, and come with their sequence.
+            with contextlib.suppress(BodyAbsent, VaultDamaged, RemoteRefused):
+                body = self._vault.state(number).body(path)
+                self._remote.put_object(self._agent_id, sha256, body)
+                self.sent += len(body)
+        return lacks
+
+    # Sequences --------------------------------------------------------------------------------------------------
+
+    def _send_states(self) -> int:
+        """Send damaged sequences, the oldest first, until the remote has none that this machine can give; how many.
+        What puts one right may put others right."""
+        tried: set[int] = set()
+        damaged = self._remote.damaged_states(self._agent_id, read=True)
+        if damaged:
+            kept_there = {row.number: row.digest for row in self._remote.sequences(self._agent_id)}
+            common = {number for number, digest in kept_there.items() if self._digest_of(number) == digest}
+            while left := sorted(common.intersection(damaged) - tried):
+                tried.add(left[0])
+                self._send_state(left[0], sorted(common.difference(damaged)))
+                damaged = self._remote.damaged_states(self._agent_id)
+        return len(tried)
+
+    def _digest_of(self, number: int) -> bytes | None:
+        row = self._vault.find(number)
+        return None if row is None else row.digest
+
+    def _send_state(self, number: int, whole: list[int]) -> None:
+        """Send what leads to a sequence from one before it that the remote has whole, or all of it. What this machine
+        cannot read, or the remote does not take, stays lost there, and is said."""
+        before = [each for each in whole if each < number]
+        if not (before and self._is_taken(lambda: bundling.delta(self._context, self._vault, before[-1], number))):
+            self._is_taken(lambda: bundling.snapshot(self._context, self._vault, number, None))
+
+    def _is_taken(self, make: Callable[[], contextlib.AbstractContextManager[Bundle]]) -> bool:
+        try:
+            with make() as bundle:
+                self._remote.push(self._agent_id, bundle, machine=self._machine)
+                self.sent += bundle.size
+        except (RemoteRefused, StaleBase, VaultDamaged, BodyAbsent):
+            return False
+        return True
+
+    # What is left -----------------------------------------------------------------------------------------------
+
+    def _left(self) -> str:
+        there = self._remote.agent(self._agent_id)
+        if not there.damaged and not there.damaged_states:
+            return ""
+        numbers = self._remote.damaged_states(self._agent_id)
+        missing = [number for number in numbers if self._vault.find(number) is None]
+        if missing:
+            what = f"{_numbers_text(missing)}, which this machine does not keep any more"
+            return f"{verifying.damage_text(there)}; among it is {what}"
+        return f"{verifying.damage_text(there)}, and what this machine keeps does not put it right"
+
+
+def _numbers_text(numbers: list[int]) -> str:
+    """Name sequences; of many the first ones."""
+    named = [str(number) for number in numbers[:_NAMED]]
+    if len(numbers) > _NAMED:
+        named.append(f"{len(numbers) - _NAMED} more")
+    return f"{'sequence' if len(numbers) == 1 else 'sequences'} {listed(named)}"

@@ -1,0 +1,122 @@
+"""What a vault found lost or changed, until it is as it was: bytes of objects, rows of sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.state import Leaf, State
+from lifeboat_endpoint.errors import DraftInvalid
+from lifeboat_endpoint.vault import objects, restating
+from lifeboat_endpoint.vault import statements as sql
+from lifeboat_endpoint.vault.purging import VaultPurging
+from lifeboat_endpoint.vault.reading import DAMAGE, DAMAGED_STATES
+from lifeboat_endpoint.vault.restating import Restated, Restating
+from lifeboat_endpoint.vault.verification import Verification
+from lifeboat_keys import signing
+
+
+class VaultMending(VaultPurging):
+    """What a vault does with its own damage."""
+
+    _hashes: list[bytes] | None = None
+    """Of the head's buckets, where they are known."""
+
+    def note_damage(self, found: Verification) -> None:
+        """Remember what a verification of everything found, until it was sent again."""
+        self.set(DAMAGE, sorted({*found.damaged}) or None, kind="damage")
+        self.set(DAMAGED_STATES, found.broken or None, kind="damage")
+
+    def note_broken_head(self) -> None:
+        """Note the newest sequence where its rows do not give its digest: nothing can go on top of it then."""
+        head = self.head()
+        if head is not None and not self._verifier(None).gives_digest(head):
+            self.set(DAMAGED_STATES, sorted({*self.broken_states(), head.number}), kind="damage")
+
+    def check_damage(self) -> list[int]:
+        """Read again what was noted as damaged, forget what is as it was, and return the rest."""
+        left = self.are_damaged(self.damage())
+        self.set(DAMAGE, left or None, kind="damage")
+        return left
+
+    def check_rows(self) -> None:
+        """Hold every kept sequence against its digest, and every record against its leaf, and note what does not hold.
+        What follows from the rows is derived again. Damaged objects that no row names are dropped."""
+        if self.check_damage():
+            with self._transaction(), self._writing() as writer:
+                restating.drop_unused(self._metadata, writer, self.damage())
+                writer.flush()
+        found = self._rows_checked()
+        if found.broken and self._derive_buckets(found.broken):
+            found = self._rows_checked()
+        self.set(DAMAGE, sorted({*self.are_damaged(self.damage()), *found.damaged}) or None, kind="damage")
+        self.set(DAMAGED_STATES, found.broken or None, kind="damage")
+
+    def _rows_checked(self) -> Verification:
+        with self._metadata.snapshot():
+            return self._verifier(None).rows(self.sequences())
+
+    def _derive_buckets(self, broken: list[int]) -> bool:
+        """Write the hashes of the buckets again where they are wrong, and the rows of the newest sequence give its
+        digest; whether they do."""
+        head = self.head()
+        if head is None or head.number not in broken or not self._verifier(None).gives_digest(head):
+            return False
+        with self._transaction():
+            restating.rebuild_buckets(self._metadata, self._objects)
+        self._hashes = None
+        return True
+
+    def put_back(
+        self, number: int, state: Callable[[], State], *, has_room: Callable[[int], None] | None = None
+    ) -> Restated:
+        """Put a damaged sequence back as it was signed, and those beside it that the same rows put right. `state` gives
+        what it was; it is called inside the transaction, and is believed nothing: its items have to give the digest,
+        and what a purge names is taken as it reads now. No digest, signature or other sequence changes. `has_room` gets
+        the bytes that were written; what it raises is raised, and nothing happened.
+
+        Raises UnknownSequence, DraftInvalid for a sequence that is not damaged and for a state that is not the one that
+        was signed, SignatureError where the signature beside the digest does not hold, VaultFull, VaultBusy; then
+        nothing happened.
+        """
+        with self._transaction():
+            row = self.sequence(number)
+            signing.verify(row.as_sequence(self.agent_id), None)
+            damaged = self.damaged_states()
+            if number not in damaged:
+                raise DraftInvalid(f"the sequence {number} is not damaged there")
+            with self._writing() as writer:
+                done = self._restating(writer, damaged).run(number, state())
+                if has_room is not None:
+                    has_room(writer.stored)
+            self._decide(DAMAGE, [each for each in self.damage() if each not in done.healed] or None)
+            self._decide(DAMAGED_STATES, [each for each in self.broken_states() if each not in done.numbers] or None)
+            details = {"sequences": done.numbers, "rows": done.rows, "objects": len(done.healed)}
+            self._audit("mend", str(number), details)
+            reached(Step.MEND_COMMITTED)
+        self._hashes = None
+        return done
+
+    def _restating(self, writer: objects.ObjectWriter, damaged: list[int]) -> Restating:
+        return Restating(
+            self._metadata,
+            self._objects,
+            writer,
+            self.seed,
+            self._redacted(),
+            self.sequences(),
+            damaged_states=damaged,
+            damaged_objects=self.damage(),
+        )
+
+    def heal(self, number: int, body: bytes) -> bool:
+        """Put the right bytes of an object in the place of damaged ones. Return False for bytes that are not what its
+        leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
+        with self._transaction(), self._writing() as writer:
+            row = self._metadata.row(sql.OBJECT_CHECK, (number,))
+            if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):
+                return False
+            writer.heal(number, body)
+            writer.flush()
+            self._audit("heal", f"object {number}", {"bytes": len(body)})
+        return True

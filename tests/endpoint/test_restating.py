@@ -1,0 +1,343 @@
+"""Rows of a vault are lost or changed, and sequences are put back from another copy of it."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
+from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
+from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from lifeboat_endpoint.vault.stays import KeptNumbers, Stay, put_right
+from support.endpoint.spaces import TestKeys
+from support.endpoint.vaults import ManualClock, commit, content_of, create, edit, new_vault
+
+Harm = Callable[[sqlite3.Connection, random.Random], None]
+Content = dict[int, Any]
+
+SEALERS = {"plain": PLAIN, "sealed": TestKeys().sealer("agent")}
+
+
+class VaultPair:
+    """A vault and a copy that nothing happens to."""
+
+    def __init__(self, folder: Path, sealer: Sealer) -> None:
+        self.folder = folder
+        self.sealer = sealer
+        self._fill()
+        shutil.copytree(folder / "vault", folder / "copy")
+        self.content = self.content_of("copy")
+
+    def _fill(self) -> None:
+        chance = random.Random(5)
+        records = [create(f"fact {number}") for number in range(8)]
+        with new_vault(self.folder, sealer=self.sealer) as vault:
+            commit(vault, Draft({"MEMORY.md": EntryPut({}, b"0"), "logo.png": EntryPut({}, b"\x89")}, list(records)))
+            for number in range(1, 12):
+                changed = [edit(each, mood=number) for each in chance.sample(records, 2)]
+                body = b"line\n" * 40 + chance.randbytes(number)
+                entries: dict[str, EntryPut | None] = {"MEMORY.md": EntryPut({"mtime": number}, body)}
+                if number in (4, 9):
+                    entries["logo.png"] = None if number == 4 else EntryPut({}, b"\x89")
+                commit(vault, Draft(entries, [*changed, create(f"new {number}")]))
+
+    def opened(self, name: str = "vault") -> Vault:
+        return Vault.open(self.folder / name, clock=ManualClock(), sealer=self.sealer)
+
+    def content_of(self, name: str = "vault") -> Content:
+        with self.opened(name) as vault:
+            return {row.number: content_of(vault.state(row.number)) for row in vault.sequences()}
+
+    def harm(self, how: Harm, chance: random.Random) -> None:
+        with closing(sqlite3.connect(self.folder / "vault" / "vault.db")) as connection, connection:
+            how(connection, chance)
+
+    def mend(self) -> list[int]:
+        """Put back what is damaged, the oldest first; the numbers that were sent."""
+        sent = []
+        with self.opened() as vault, self.opened("copy") as copy:
+            vault.note_damage(vault.verify(trusted=None))
+            vault.check_rows()
+            while damaged := vault.damaged_states():
+                vault.put_back(damaged[0], lambda: copy.state(damaged[0]))
+                sent.append(damaged[0])
+            vault.check_rows()
+        return sent
+
+    def is_as_before(self) -> bool:
+        with self.opened() as vault:
+            found = vault.verify(trusted=None)
+            assert found.findings == []
+            assert (vault.damage(), vault.damaged_states()) == ([], [])
+        return self.content_of() == self.content
+
+
+@pytest.fixture(params=[*SEALERS])
+def pair(request: pytest.FixtureRequest, tmp_path: Path) -> VaultPair:
+    return VaultPair(tmp_path, SEALERS[request.param])
+
+
+def some(connection: sqlite3.Connection, chance: random.Random, table: str, count: int = 1) -> list[int]:
+    """The places of some rows; of entries, which have none, the places of objects."""
+    table = "object" if table == "entry" else table
+    every = [number for (number,) in connection.execute(f"select rowid from {table}")]
+    return chance.sample(every, min(count, len(every)))
+
+
+def delete_records(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "record", 3):
+        connection.execute("delete from record where rowid = ?", (number,))
+
+
+def delete_oldest_records(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("delete from record where first < 3")
+
+
+def delete_every_record(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("delete from record")
+
+
+def delete_entries(connection: sqlite3.Connection, chance: random.Random) -> None:
+    rows = connection.execute("select path, first from entry").fetchall()
+    connection.executemany("delete from entry where path = ? and first = ?", chance.sample(rows, 3))
+
+
+def delete_every_row(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for table in ("entry", "record", "object", "bucket"):
+        connection.execute(f"delete from {table}")
+
+
+def delete_objects(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "object", 3):
+        connection.execute("delete from object where id = ?", (number,))
+
+
+def change_leaves(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "object", 2):
+        connection.execute("update object set leaf = ? where id = ?", (chance.randbytes(32), number))
+
+
+def change_bodies(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "object", 3):
+        connection.execute("update object set body = ? where id = ?", (chance.randbytes(9), number))
+
+
+def lose_bodies(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update object set body = null where id in (select object from record)")
+
+
+def lose_salts(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "object", 3):
+        connection.execute("update object set salt = null where id = ?", (number,))
+
+
+def change_sizes(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "object", 2):
+        connection.execute("update object set size = size + 1 where id = ?", (number,))
+
+
+def move_records(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "record", 2):
+        connection.execute("update record set position = position + 50 where rowid = ?", (number,))
+
+
+def rename_records(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "record", 2):
+        connection.execute("update record set id = 'r-' || rowid where rowid = ?", (number,))
+
+
+def change_partitions(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for number in some(connection, chance, "record", 2):
+        connection.execute("update record set partition = 'elsewhere' where rowid = ?", (number,))
+
+
+def swap_objects(connection: sqlite3.Connection, chance: random.Random) -> None:
+    one, other = some(connection, chance, "record", 2) or (0, 0)
+    objects = {0: 0} | dict(connection.execute("select rowid, object from record"))
+    connection.execute("update record set object = ? where rowid = ?", (objects[other], one))
+    connection.execute("update record set object = ? where rowid = ?", (objects[one], other))
+
+
+def swap_positions(connection: sqlite3.Connection, chance: random.Random) -> None:
+    one, other = some(connection, chance, "record", 2) or (0, 0)
+    places = {0: 0} | dict(connection.execute("select rowid, position from record"))
+    for number, place in ((one, 999), (other, places[one]), (one, places[other])):
+        connection.execute("update or ignore record set position = ? where rowid = ?", (place, number))
+
+
+def open_ends(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update record set last = null where last % 3 = 0")
+
+
+def end_early(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update record set last = first + 1 where first % 2 = 0")
+    connection.execute("update entry set last = first where first % 3 = 1")
+
+
+def begin_early(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update or ignore record set first = 0 where first % 4 = 2")
+    connection.execute("update or ignore entry set first = first - 1 where first % 4 = 2")
+
+
+def change_metas(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update entry set meta = '{\"mtime\":77}' where first % 2 = 1")
+
+
+def break_metas(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update entry set meta = 'no json' where first % 5 = 2")
+
+
+def rename_paths(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update entry set path = path || '~' where first % 4 = 1")
+
+
+def change_buckets(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("update record set bucket = bucket + 1")
+    connection.execute("update entry set bucket = 3")
+
+
+def delete_buckets(connection: sqlite3.Connection, chance: random.Random) -> None:
+    connection.execute("delete from bucket where number > 5")
+
+
+HARMS: tuple[Harm, ...] = (
+    delete_records,
+    delete_every_record,
+    delete_entries,
+    delete_every_row,
+    delete_objects,
+    change_leaves,
+    change_bodies,
+    lose_bodies,
+    lose_salts,
+    change_sizes,
+    move_records,
+    rename_records,
+    change_partitions,
+    swap_objects,
+    swap_positions,
+    open_ends,
+    end_early,
+    begin_early,
+    change_metas,
+    break_metas,
+    rename_paths,
+    change_buckets,
+    delete_buckets,
+)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_what_rows_lost_comes_back_from_another_copy(pair: VaultPair, harm: Harm) -> None:
+    pair.harm(harm, random.Random(1))
+    pair.mend()
+    assert pair.is_as_before()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_several_kinds_of_damage_at_once_are_mended(pair: VaultPair, seed: int) -> None:
+    chance = random.Random(seed)
+    for harm in chance.sample(HARMS, 4):
+        pair.harm(harm, chance)
+    pair.mend()
+    assert pair.is_as_before()
+
+
+def test_rows_of_a_sequence_that_the_other_copy_thinned_come_back_with_those_beside_it(pair: VaultPair) -> None:
+    pair.harm(delete_oldest_records, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        vault.check_rows()
+        assert len(vault.damaged_states()) > 3
+        newest = vault.damaged_states()[-1]
+        done = vault.put_back(newest, lambda: copy.state(newest))
+        assert len(done.numbers) > 1
+        assert not set(done.numbers) & set(vault.damaged_states())
+
+
+def test_rows_that_do_not_give_the_digest_are_refused_and_nothing_changes(pair: VaultPair) -> None:
+    pair.harm(delete_records, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        commit(copy, Draft({}, [create("planted")]))
+        vault.check_rows()
+        damaged, audit = vault.damaged_states(), vault.audit_end()
+        for number in damaged:
+            with pytest.raises(DraftInvalid):
+                vault.put_back(number, copy.state)
+        assert (vault.damaged_states(), vault.audit_end()) == (damaged, audit)
+    pair.mend()
+    assert pair.is_as_before()
+
+
+def test_a_sequence_that_is_not_damaged_is_not_put_back(pair: VaultPair) -> None:
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        with pytest.raises(DraftInvalid):
+            vault.put_back(3, lambda: copy.state(3))
+        with pytest.raises(UnknownSequence):
+            vault.put_back(99, lambda: copy.state(3))
+
+
+def test_a_mend_that_finds_no_room_changes_nothing(pair: VaultPair) -> None:
+    def refuse(size: int) -> None:
+        raise MemoryError
+
+    pair.harm(delete_every_row, random.Random(1))
+    with pair.opened() as vault, pair.opened("copy") as copy:
+        vault.check_rows()
+        damaged = vault.damaged_states()
+        with pytest.raises(MemoryError):
+            vault.put_back(damaged[0], lambda: copy.state(damaged[0]), has_room=refuse)
+        assert vault.damaged_states() == damaged
+
+
+def test_the_head_takes_changes_again_once_its_rows_are_back(pair: VaultPair) -> None:
+    pair.harm(delete_every_record, random.Random(1))
+    pair.mend()
+    with pair.opened() as vault:
+        commit(vault, Draft({}, [create("later")]))
+        assert vault.verify(trusted=None).ok
+
+
+# Spans --------------------------------------------------------------------------------------------------------------
+
+NUMBERS = st.sets(st.integers(0, 20), min_size=1, max_size=8)
+SPANS = st.lists(st.tuples(st.integers(0, 20), st.none() | st.integers(1, 22), st.sampled_from("abc")), max_size=4)
+
+
+def seen(stays: list[Stay], number: int) -> list[str]:
+    return sorted(stay.content[0] for stay in stays if stay.covers(number))
+
+
+@given(numbers=NUMBERS, spans=SPANS, place=st.integers(0, 7), wanted=st.none() | st.sampled_from("abc"))
+def test_only_one_kept_sequence_reads_otherwise_afterwards(
+    numbers: set[int], spans: list[tuple[int, int | None, str]], place: int, wanted: str | None
+) -> None:
+    stays = [Stay(first, last, (text,), (text,)) for first, last, text in spans]
+    number = sorted(numbers)[place % len(numbers)]
+    content = None if wanted is None else Stay(0, None, (wanted,), (wanted,))
+    made = put_right(stays, KeptNumbers([*numbers]), number, content)
+    assert seen(made, number) == ([] if wanted is None else [wanted])
+    for other in numbers - {number}:
+        assert {*seen(made, other)} == {*seen(stays, other)}
+
+
+@given(numbers=NUMBERS, first=st.integers(0, 20), last=st.none() | st.integers(1, 22))
+def test_a_row_that_is_put_back_sequence_by_sequence_is_one_row(
+    numbers: set[int], first: int, last: int | None
+) -> None:
+    kept = KeptNumbers([*numbers])
+    made: list[Stay] = []
+    for number in kept.within(first, last):
+        made = put_right(made, kept, number, Stay(0, None, ("a",), ("a",)))
+    assert len(made) == bool(kept.within(first, last))
+    assert [number for number in numbers if seen(made, number)] == [
+        number for number in numbers if number in kept.within(first, last)
+    ]
