@@ -113,6 +113,12 @@ class HomeUnsafe(HomeError):
     exit_status = 3
 
 
+class RelativePath(HomeError):
+    code = "relative_path"
+    title = "A variable of the environment names no whole path"
+    exit_status = 3
+
+
 class HomeAbsent(HomeError):
     code = "home_absent"
     title = "There is no home of Lifeboat here"
