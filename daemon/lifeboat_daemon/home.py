@@ -30,8 +30,7 @@ from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
 from lifeboat_daemon.misplaced_words import refuse_in_environment
-from lifeboat_daemon.path_variables import HOME as VARIABLE
-from lifeboat_daemon.path_variables import refuse_relative_paths
+from lifeboat_daemon.path_variables import HOME, refuse_relative_paths
 from lifeboat_daemon.release import release
 
 LAYOUT_VERSION = 2
@@ -61,7 +60,7 @@ class Home:
         WordsMisplaced, RelativePath."""
         refuse_in_environment(environment)
         refuse_relative_paths(environment)
-        named = environment.get(VARIABLE)
+        named = environment.get(HOME)
         if named:
             return cls(Path(os.path.abspath(os.path.expanduser(named))))
         return cls(platformdirs.user_data_path("lifeboat", appauthor=False))

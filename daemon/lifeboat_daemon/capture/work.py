@@ -71,6 +71,7 @@ class Work:
             session.keep_out,
             withheld.gaps(session.vault),
             session.vault.get(lookalikes.DECISION),
+            session.vault.get(lookalikes.UNCUT),
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(
