@@ -31,7 +31,7 @@ from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
+from lifeboat_daemon.capture.prints import Prints, shapes_in
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import KeysError
@@ -42,7 +42,7 @@ JsonObject = dict[str, Any]
 MOST_SECRETS = 2000
 DECISION = "secrets"
 """Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
-credential type, label]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
+credential type, label, what there is of a Shape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
 """Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
@@ -123,7 +123,7 @@ class Cutter:
         self._uncut_looks = frozenset(uncut_looks or ())
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
-        self._former = lengths_in(self._prints)
+        self._former = shapes_in(self._prints)
         self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
         self._values: dict[str, Kind] = {}
         self._known: KnownValues | None = None
@@ -192,11 +192,16 @@ class Cutter:
             if is_guessable(secret.value):
                 news = True  # without a print nothing says that it was known before
                 continue
-            mark, length = self._print.of(value), length_to_keep(value)
+            mark = self._print.of(value)
             if mark not in self._prints:
                 news = True
                 self._forget_oldest(kind)
-            self._prints[mark] = [kind.service, kind.credential_type, kind.label, *([length] if length else [])]
+            self._prints[mark] = [
+                kind.service,
+                kind.credential_type,
+                kind.label,
+                *self._print.shape_of(value).to_json(),
+            ]
         return news
 
     def look_for(self, secrets: Iterable[Secret]) -> None:
