@@ -25,6 +25,7 @@ from lifeboat_adapters.credentials import (
     Secret,
     Translation,
 )
+from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
@@ -67,6 +68,11 @@ class Installation:
     sharing: str = ""
     remote: bool = False
     server: str = ""
+
+    @property
+    def grounds(self) -> Grounds:
+        """The folders below which no link is followed."""
+        return Grounds(self.workspace, self.state_dir)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import math
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any, TypeVar
 
 from lifeboat_adapters.database_copies import is_half_written, open_copy
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.held_files import HeldFile, can_hold, identity, open_files
+from lifeboat_adapters.held_files import Guarded, HeldFile, can_hold, identity, open_files
 from lifeboat_alf.seams.beneath import Identity, LinkInPath
 
 Found = TypeVar("Found")
@@ -28,6 +30,8 @@ _LOG, _SHARED_MEMORY = "-wal", "-shm"
 _IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST = 2**63 - 1
+OPEN_SECONDS = 30.0
+"""A database in use is opened in less than the two seconds that its lock is waited for."""
 
 
 def read_database(
@@ -35,10 +39,11 @@ def read_database(
     read: Callable[[sqlite3.Connection], Iterator[Found]],
     *,
     fix: str | None = None,
-    workspace: Path | None = None,
+    workspace: Guarded = None,
 ) -> Iterator[Found]:
     """What is read of a database, all of it in one transaction. Raises RuntimeDatabaseError; `fix` is the command that
-    opens and closes the database properly. Where it lies below `workspace`, no link in its path is followed."""
+    opens and closes the database properly. Where it lies below `workspace` (or the runtime's folder that
+    is given with it), no link in its path is followed."""
     try:
         held = HeldFile(path, workspace)
         opened = open_copy if held.is_in_workspace and can_hold() else _opened
@@ -52,7 +57,7 @@ def read_database(
         raise RuntimeDatabaseError(f"{path}: {error}") from error
 
 
-def problem_of_table(path: Path, table: str | None, workspace: Path | None = None) -> str:
+def problem_of_table(path: Path, table: str | None, workspace: Guarded = None) -> str:
     """Why a database says nothing about the rows of a table (of any, for None), "" when it does. Raises
     RuntimeDatabaseError when it cannot be read now."""
     if not path.is_file():
@@ -95,13 +100,39 @@ def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
     known = open_files()
     uri = f"{held.place.as_uri()}?{mode}"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2)) as connection:
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+    with closing(_connect(held, uri)) as connection:
         if known is not None and not _has_opened(held, known, in_use=in_use):
             raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
         yield connection
     if not in_use and _stamp(held) != before:
         raise RuntimeDatabaseError(f"{held.place} changed while it was read")
+
+
+def _connect(held: HeldFile, uri: str) -> sqlite3.Connection:
+    """Let SQLite open a database and its log in a thread of its own. Only that thread waits when a FIFO took the place
+    of one of the files since they were checked. Raises RuntimeDatabaseError, sqlite3.Error."""
+    opening = Future[sqlite3.Connection]()
+
+    def connect() -> None:
+        try:
+            made = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2, check_same_thread=False)
+            made.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+        except Exception as error:
+            opening.set_exception(error)
+        else:
+            opening.set_result(made)
+
+    threading.Thread(target=connect, daemon=True, name="lifeboat-open-database").start()
+    done, _ = wait([opening], timeout=OPEN_SECONDS)
+    if not done:
+        opening.add_done_callback(_close_late)
+        raise RuntimeDatabaseError(f"{held.place} could not be opened within {OPEN_SECONDS:.0f} s")
+    return opening.result()
+
+
+def _close_late(opening: Future[sqlite3.Connection]) -> None:
+    if opening.exception() is None:
+        opening.result().close()
 
 
 def _has_opened(held: HeldFile, known: Counter[Identity], *, in_use: bool) -> bool:

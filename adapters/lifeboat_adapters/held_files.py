@@ -1,8 +1,9 @@
 """Files of a runtime, reached so that an agent cannot lead a reader out of its workspace.
 
 The agent can put a link anywhere in its workspace, and exchange a folder for one at any moment. So below a workspace no
-link is followed. Elsewhere a link is the user's own arrangement, such as a database on another disk: the path is
-resolved once, and what it was resolved to is walked without following a link.
+link is followed, nor below the runtime's own folder. Elsewhere a link is the user's own arrangement, such as the whole
+folder of a runtime on another disk: the path is resolved once, and what it was resolved to is walked without following
+a link.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import stat
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 from lifeboat_alf.seams.beneath import CAN_WALK, Identity, LinkInPath
 from lifeboat_alf.seams.files import NotRegular, SystemFiles
@@ -20,13 +22,39 @@ _MOST_LINKS = 40
 _DESCRIPTORS = ("/proc/self/fd", "/dev/fd")
 
 
-def followed(path: Path, workspace: Path | None) -> Path:
-    """Return the real place of a file; below the workspace, without following a link. Raises OSError."""
-    root = None if workspace is None else os.path.realpath(workspace)
+class Grounds(NamedTuple):
+    """The folders around one agent below which no link is followed: its workspace, and the runtime's own folder."""
+
+    workspace: Path
+    runtime: Path | None = None
+
+
+Guarded = Path | Grounds | None
+"""What a caller knows of these folders. A path alone is a workspace."""
+
+
+def _workspace_of(guarded: Guarded) -> Path | None:
+    return guarded.workspace if isinstance(guarded, Grounds) else guarded
+
+
+def _roots(path: Path, guarded: Guarded) -> list[str]:
+    """Return the real folders below which no link in a path is followed. A workspace within the runtime's folder may
+    be reached through a link of the user's."""
+    workspace = _workspace_of(guarded)
+    if workspace is None:
+        return []
+    runtime = guarded.runtime if isinstance(guarded, Grounds) else None
+    is_of_runtime = runtime is not None and not Path(os.path.abspath(path)).is_relative_to(os.path.abspath(workspace))
+    return [os.path.realpath(folder) for folder in (workspace, *([runtime] if is_of_runtime and runtime else []))]
+
+
+def followed(path: Path, guarded: Guarded) -> Path:
+    """Return the real place of a file; below the guarded folders, without following a link. Raises OSError."""
+    roots = _roots(path, guarded)
     left = list(Path(os.path.abspath(path)).parts[1:])
     here, links = Path(os.path.abspath(path)).anchor, 0
     while left:
-        if here == root:
+        if here in roots:
             return Path(here, *left)
         part = left.pop(0)
         below = os.path.normpath(os.path.join(here, part))
@@ -42,20 +70,21 @@ def followed(path: Path, workspace: Path | None) -> Path:
     return Path(here)
 
 
-def is_in_workspace(path: Path, workspace: Path | None) -> bool:
-    """Return whether a path of `followed` lies below the workspace, so that the agent can exchange it."""
-    return workspace is not None and path.is_relative_to(os.path.realpath(workspace))
+def _root_above(path: Path, roots: list[str]) -> str | None:
+    """Return the innermost of some folders that holds a path of `followed`."""
+    return max((root for root in roots if path.is_relative_to(root)), key=len, default=None)
 
 
 class HeldFile:
     """A file and what lies beside it under a longer name. `place` is its real path; the folder is held open."""
 
-    def __init__(self, path: Path, workspace: Path | None = None) -> None:
+    def __init__(self, path: Path, guarded: Guarded = None) -> None:
         """Raises LinkInPath, OSError."""
-        self.place = followed(path, workspace)
-        self.is_in_workspace = is_in_workspace(self.place, workspace)
-        root = os.path.realpath(workspace) if workspace is not None and self.is_in_workspace else self.place.parent
-        self._files = FilesBeneath(SystemFiles(), [root])
+        self.place = followed(path, guarded)
+        workspace = _workspace_of(guarded)
+        self.is_in_workspace = workspace is not None and self.place.is_relative_to(os.path.realpath(workspace))
+        root = _root_above(self.place, _roots(path, guarded))
+        self._files = FilesBeneath(SystemFiles(), [root or self.place.parent])
 
     def status(self, end: str = "") -> os.stat_result:
         """Return the stat of the file whose name ends so. Raises NotRegular, LinkInPath, OSError."""

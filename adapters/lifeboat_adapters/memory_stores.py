@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lifeboat_adapters.held_files import Guarded
 from lifeboat_adapters.receipts import Fate
 
 JsonObject = dict[str, Any]
@@ -32,8 +33,8 @@ class MemoryTable:
     `name` is the `origin_file` of its records. `columns` are all that is compared and carried, `id` and `content` among
     them; the bytes in `vector` are read for new and changed rows only. `where` with `parameters` chooses the rows of
     one agent. `key` is what the runtime itself tells memories apart by, where there is such a column. `model` is None
-    where nobody knows which model the vectors are of: then they are not carried. Below `workspace` no link in the path
-    of the database is followed.
+    where nobody knows which model the vectors are of: then they are not carried. Below `workspace` and the
+    runtime's folder that is given with it no link in the path of the database is followed.
     """
 
     database: Path
@@ -47,7 +48,7 @@ class MemoryTable:
     parameters: tuple[str, ...] = ()
     model: VectorModel | None = None
     key: str = "key"
-    workspace: Path | None = None
+    workspace: Guarded = None
 
 
 class StoredRow(NamedTuple):

@@ -7,25 +7,25 @@ import os
 import stat
 from pathlib import Path
 
-from lifeboat_adapters.held_files import HeldFile
+from lifeboat_adapters.held_files import Guarded, HeldFile
 
 LIMIT = 16 << 20
 """Bytes. A larger configuration or list of jobs is none."""
 
 
-def read_small(path: Path, workspace: Path | None = None) -> bytes:
-    """The bytes of a regular file (or of one that a link leads to, but for a link below `workspace`). Raises OSError
-    also for a FIFO, a device and a file larger than `LIMIT`."""
+def read_small(path: Path, workspace: Guarded = None, *, limit: int = LIMIT) -> bytes:
+    """The bytes of a regular file (or of one that a link leads to, but for a link below the guarded folders). Raises
+    OSError also for a FIFO, a device and a file larger than `limit`."""
     with os.fdopen(_opened(path, workspace), "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
             raise OSError(f"{path} is not a regular file")
-        data = stream.read(LIMIT + 1)
-    if len(data) > LIMIT:
-        raise OSError(f"{path} is larger than {LIMIT >> 20} MB")
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(f"{path} is larger than {limit >> 20} MB")
     return data
 
 
-def _opened(path: Path, workspace: Path | None) -> int:
+def _opened(path: Path, workspace: Guarded) -> int:
     if workspace is not None:
         return HeldFile(path, workspace).open()
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

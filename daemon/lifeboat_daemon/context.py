@@ -19,6 +19,7 @@ from lifeboat_daemon import config
 from lifeboat_daemon.errors import ConfigError
 from lifeboat_daemon.folder_names import names_in
 from lifeboat_daemon.home import Home
+from lifeboat_daemon.path_variables import with_whole_paths
 
 if TYPE_CHECKING:
     from lifeboat_adapters.contract import Adapter, Installation
@@ -47,7 +48,7 @@ class Context:
         clock: Clock | None = None,
     ) -> Context:
         """Locate, make and check the home; one of an earlier release is brought up. Raises HomeError, Busy."""
-        around = dict(os.environ) if environment is None else environment
+        around = with_whole_paths(os.environ if environment is None else environment)
         operations = files or SystemFiles()
         context = cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
         if context.home.is_older(operations):

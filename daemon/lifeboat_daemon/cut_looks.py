@@ -1,22 +1,28 @@
-"""Cutting what looks like a secret out of the files and rows that the user names, from the next capture on."""
+"""Cutting what looks like a secret out of the files and rows that the user names, and no longer cutting it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from lifeboat_adapters.secrets import cutting
+from lifeboat_alf import layout, metas
 from lifeboat_alf.metas import is_file
+from lifeboat_daemon import state_documents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.lookalikes import Place, Places
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
+from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownPath
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import file_name
+from lifeboat_endpoint.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,8 @@ def cut_looks(context: Context, agent: Agent, names: Iterable[str]) -> CutLooks:
     with context.vault(agent.id) as vault:
         entries = [entry.path for entry in vault.state().entries() if is_file(entry.meta)] if vault.head() else []
         chosen = [_chosen(name, [*known, *entries]) for name in names]
-        vault.change(lookalikes.DECISION, lambda before: sorted({*(before or ()), *chosen}), kind="secrets")
+        _add(vault, lookalikes.DECISION, chosen)
+        _drop(vault, lookalikes.UNCUT, chosen)
     report = capture(context, agent, full=True)
     left = {path: places for path, places in _read(context, agent).items() if path in chosen}
     with context.vault(agent.id) as vault:
@@ -46,6 +53,67 @@ def cut_looks(context: Context, agent: Agent, names: Iterable[str]) -> CutLooks:
     lasts = [exposed[path] for path in chosen if path in exposed and any(number <= exposed[path] for number in kept)]
     cut: Places = {path: places for path, places in known.items() if path in chosen and path not in left}
     return CutLooks(report, cut, left, max(lasts, default=None))
+
+
+@dataclass(frozen=True, slots=True)
+class UncutLooks:
+    """What is `in_clear` from now on, and which files and rows have something `still_cut`, because it is known as a
+    secret from elsewhere."""
+
+    report: CaptureReport
+    in_clear: Places
+    still_cut: list[str]
+
+
+def uncut_looks(context: Context, agent: Agent, names: Iterable[str]) -> UncutLooks:
+    """No longer cut these files and rows for their look, and capture at once. Values that were learned from them are
+    forgotten, unless another file that is cut has them too. Raises UnknownPath for what is not cut for its look, and
+    what a capture raises."""
+    with context.vault(agent.id) as vault:
+        chosen = [_chosen(name, _cut_for_looks(vault), "is not cut for its look") for name in names]
+        _drop(vault, lookalikes.DECISION, chosen)
+        _add(vault, lookalikes.UNCUT, chosen)
+        vault.change(SECRETS, lambda before: _without_learned(before, chosen), kind="secrets")
+    report = capture(context, agent, full=True)
+    found = _read(context, agent)
+    with context.vault(agent.id) as vault:
+        entries = [vault.state().entry(path) for path in chosen] if vault.head() else []
+    still = [entry.path for entry in entries if entry is not None and entry.meta.get(metas.CUTS)]
+    return UncutLooks(report, {path: found[path] for path in chosen if path in found}, still)
+
+
+def _cut_for_looks(vault: Vault) -> list[str]:
+    """Return the files and rows that are cut for their look here, or were before the agent came to this machine."""
+    decided = set(vault.get(lookalikes.DECISION) or ())
+    if vault.head() is None:
+        return sorted(decided)
+    state = vault.state()
+    documents = state_documents.credentials(state_documents.of(state, layout.CREDENTIALS))
+    labels = {one["id"]: str(one.get("label") or "") for one in documents}
+    for entry in state.entries():
+        cut = (labels.get(item.get(cutting.CREDENTIAL), "") for item in entry.meta.get(metas.CUTS, ()))
+        if any(lookalikes.is_label_of(label, entry.path) for label in cut):
+            decided.add(entry.path)
+    return sorted(decided)
+
+
+def _without_learned(memory: Any, names: Iterable[str]) -> Any:
+    """Return what the vault keeps of secrets without the prints that were learned from these files and rows."""
+    values = (memory or {}).get("values", {})
+    kept = {
+        mark: known
+        for mark, known in values.items()
+        if not any(lookalikes.is_label_of(str(known[2]), name) for name in names)
+    }
+    return memory if len(kept) == len(values) else {**memory, "values": kept}
+
+
+def _add(vault: Vault, decision: str, names: Iterable[str]) -> None:
+    vault.change(decision, lambda before: sorted({*(before or ()), *names}), kind="secrets")
+
+
+def _drop(vault: Vault, decision: str, names: Iterable[str]) -> None:
+    vault.change(decision, lambda before: sorted({*(before or ())}.difference(names)) or None, kind="secrets")
 
 
 def _read(context: Context, agent: Agent) -> dict[str, list[Place]]:
@@ -57,9 +125,11 @@ def _read(context: Context, agent: Agent) -> dict[str, list[Place]]:
             return lookalikes.read(db)
 
 
-def _chosen(name: str, known: Iterable[str]) -> str:
+def _chosen(
+    name: str, known: Iterable[str], otherwise: str = "is no file of the agent, and no row that the doctor names"
+) -> str:
     """The archive path of a name that a person gives. Raises UnknownPath."""
     found = [path for path in known if name in (path, file_name(path))]
     if not found:
-        raise UnknownPath(f"{name_text(name)} is no file of the agent, and no row that the doctor names")
+        raise UnknownPath(f"{name_text(name)} {otherwise}")
     return found[0]

@@ -5,6 +5,7 @@ LifeboatError
     +-- UnexpectedError         a mistake of the program
     +-- HomeError               the home folder cannot be used
     |   +-- HomeUnsafe          others can write to it, it is a link, it lies on a network file system
+    |   +-- RelativePath        a variable names no whole path
     |   +-- HomeNewer           a newer release made it
     |   +-- HomeAbsent          there is none, and what only examines one makes none
     +-- ConfigError             a configuration file or a setting
@@ -110,6 +111,12 @@ class HomeError(DaemonError):
 class HomeUnsafe(HomeError):
     code = "home_unsafe"
     title = "The home folder of Lifeboat is not safe"
+    exit_status = 3
+
+
+class RelativePath(HomeError):
+    code = "relative_path"
+    title = "A variable of the environment names no whole path"
     exit_status = 3
 
 

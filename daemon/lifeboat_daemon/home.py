@@ -30,11 +30,11 @@ from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
 from lifeboat_daemon.misplaced_words import refuse_in_environment
+from lifeboat_daemon.path_variables import HOME, refuse_relative_paths
 from lifeboat_daemon.release import release
 
 LAYOUT_VERSION = 2
 """1: without logs/ and run/. See `lifeboat_daemon.migrations`."""
-VARIABLE = "LIFEBOAT_HOME"
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
 _FIRST_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
 FOLDERS = (*_FIRST_FOLDERS, "logs", "run")
@@ -57,9 +57,10 @@ class Home:
     @classmethod
     def locate(cls, environment: Mapping[str, str]) -> Home:
         """Return the home that `LIFEBOAT_HOME` names, else the platform's folder for a user's data. Raises
-        WordsMisplaced."""
+        WordsMisplaced, RelativePath."""
         refuse_in_environment(environment)
-        named = environment.get(VARIABLE)
+        refuse_relative_paths(environment)
+        named = environment.get(HOME)
         if named:
             return cls(Path(os.path.abspath(os.path.expanduser(named))))
         return cls(platformdirs.user_data_path("lifeboat", appauthor=False))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 
 from lifeboat_daemon.errors import BadSetting, UnknownSetting
 
@@ -86,11 +88,17 @@ def parse_command(value: Any) -> str:
     """A program with its arguments, spelled as in a shell; "none" is read as "". Raises ValueError."""
     try:
         if isinstance(value, str):
-            shlex.split(value)
-            return "" if value == "none" else value
+            words = shlex.split(value)
+            if value == "none" or _has_place(words):
+                return "" if value == "none" else value
     except ValueError:
         pass
-    raise ValueError("a command like 'pass show lifeboat', with every quote closed")
+    raise ValueError("a command like 'pass show lifeboat', with every quote closed and the whole path of its program")
+
+
+def _has_place(words: Sequence[str]) -> bool:
+    """Return whether a command starts the same program in each working directory: one of PATH, or of a whole path."""
+    return not words or os.path.isabs(words[0]) or not os.path.dirname(words[0])
 
 
 def parse_cadence(value: Any) -> str:
@@ -125,7 +133,7 @@ def parse_positive_duration(value: Any) -> int:
 
 def parse_path(value: Any) -> str:
     """An absolute path, `~` allowed; "none" is read as "". Raises ValueError."""
-    if isinstance(value, str) and (value == "none" or value.startswith(("/", "~"))) and "\0" not in value:
+    if isinstance(value, str) and (value == "none" or os.path.isabs(os.path.expanduser(value))) and "\0" not in value:
         return "" if value == "none" else value
     raise ValueError("an absolute path, or none")
 
@@ -142,9 +150,23 @@ def parse_memory_server(value: Any) -> str:
     whom it is asked. "none" is read as "". Raises ValueError."""
     if value == "none":
         return ""
-    if isinstance(value, str) and re.fullmatch(r"(?:https?://[^\s/]|stdio:\s*\S)[^\r\n\0]*", value):
+    if (
+        isinstance(value, str)
+        and re.fullmatch(r"(?:https?://[^\s/]|stdio:\s*\S)[^\r\n\0]*", value)
+        and _are_whole(*value.partition("#")[::2])
+    ):
         return value
-    raise ValueError("an address like http://127.0.0.1:3918/mcp#agent=UUID, stdio: and a command, or none")
+    raise ValueError(
+        "an address like http://127.0.0.1:3918/mcp#agent=UUID, stdio: and a command, or none; with whole paths"
+    )
+
+
+def _are_whole(place: str, fragment: str) -> bool:
+    """Return whether the program and the file of the token are the same in each working directory. Raises ValueError
+    for a command that cannot be taken apart."""
+    files = parse_qs(fragment).get("token-file", [])
+    command = shlex.split(place.removeprefix("stdio:")) if place.startswith("stdio:") else []
+    return _has_place(command) and all(os.path.isabs(os.path.expanduser(file)) for file in files)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.database_reading import as_json, columns_of, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import Guarded
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryTable, RowChoice, WriteOrder
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import effective, layout, metas, records
@@ -131,7 +132,7 @@ def _rows(
     columns: tuple[str, ...],
     where: str = "1",
     given: tuple[str, ...] = (),
-    workspace: Path | None = None,
+    workspace: Guarded = None,
 ) -> Iterator[JsonObject]:
     def read(connection: sqlite3.Connection) -> Iterator[JsonObject]:
         named = ", ".join(f'"{column}"' for column in columns)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import codec, metas
-from lifeboat_daemon.cut_looks import cut_looks
+from lifeboat_daemon.cut_looks import cut_looks, uncut_looks
 from lifeboat_daemon.doctor import Level, lookalikes
 from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
 
@@ -130,3 +130,15 @@ def test_a_row_that_only_looks_like_a_secret_is_cut_by_the_command_of_the_doctor
     assert cut_looks(ada.context, ada.agent, words[4:]).left == {}
     assert look not in "".join(ada.memories())
     assert [one for one in lookalikes.check(ada.context) if one.level is Level.WARNING] == []
+
+
+def test_a_row_that_is_no_longer_cut_is_kept_in_clear_again(ada: ProtectedClaw) -> None:
+    look = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"
+    ada.install.remember("hub", f"token {look}", created_at=LATELY)
+    ada.add()
+    (found,) = (one for one in lookalikes.check(ada.context) if one.level is Level.WARNING)
+    words = shlex.split(found.fix or "")
+    cut_looks(ada.context, ada.agent, words[4:])
+    assert look not in "".join(ada.memories())
+    assert len(uncut_looks(ada.context, ada.agent, words[4:]).in_clear) == 1
+    assert f"token {look}" in ada.memories()

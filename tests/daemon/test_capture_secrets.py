@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_adapters.secrets import payload
+from lifeboat_adapters.secrets.entropy import is_guessable
 from lifeboat_alf import layout
-from lifeboat_daemon.capture.prints import Prints, length_to_keep
+from lifeboat_daemon.capture.prints import Prints, Shape, length_to_keep
 from lifeboat_keys import sealing
 from support.daemon.protected import MEMORY, Protected
 from support.prepared_folders import PreparedFolders
@@ -180,10 +182,48 @@ def test_a_former_value_without_white_space_is_found_as_if_every_part_of_the_tex
     text = data.draw(around).encode() + value + data.draw(around).encode()
     prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
     length = length_to_keep(value)
-    quick, slow = length, None if length is None else abs(length)
-    assert sorted(prints.known_in(text, {prints.of(value): quick})) == sorted(
-        prints.known_in(text, {prints.of(value): slow})
-    )
+    shapes = [prints.shape_of(value), Shape(length), Shape(None if length is None else abs(length))]
+    found = [sorted(prints.known_in(text, {prints.of(value): shape})) for shape in shapes]
+    assert found[0] == found[1] == found[2]
+
+
+@given(st.data())
+def test_former_values_of_many_lengths_are_found_by_their_beginnings(data: Any) -> None:
+    letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+    chance = random.Random(data.draw(st.integers(0, 1 << 32)))
+    separator = data.draw(st.sampled_from([" ", ".", "/", " - "]))
+    values = [
+        separator.join("".join(chance.choices(letters, k=size)) for size in (7, length, 5)).encode()
+        for length in range(9, 60, 5)
+    ]
+    prints = Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    known = {prints.of(value): prints.shape_of(value) for value in values}
+    text = b"\n".join([b"before", *values, b"after"])
+    found = {text[one.start : one.end] for one in prints.known_in(text, known)}
+    assert found == set(values)
+
+
+def test_former_values_of_a_thousand_lengths_are_searched_with_a_few() -> None:
+    chance, prints = random.Random(1), Prints(_SteadyKeys(), "ada")  # type: ignore[arg-type]
+    values = [
+        f"one {''.join(chance.choices('abcdefghijklmnopqrstuvwxyz0123456789', k=length))}" for length in range(1000)
+    ]
+    shapes = [prints.shape_of(value.encode()) for value in values if not is_guessable(value)]
+    assert len({shape.begin or shape.length for shape in shapes}) <= 16
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "the harbour of Juniper has the code 8f7a3c91d2e4b6",
+        "my password is correct horse battery staple lighthouse",
+        "aaaaaaaaaaaaaaaaaaaaaaaa 0b9x8c7v6n5m4",
+    ],
+)
+def test_no_print_is_kept_of_a_beginning_that_can_be_guessed(value: str) -> None:
+    shape = Prints(_SteadyKeys(), "ada").shape_of(value.encode())  # type: ignore[arg-type]
+    assert not shape.begin or not is_guessable(value[: shape.begin])
+    assert bool(shape.begin) == bool(shape.begin_print)
 
 
 class _SteadyKeys:

@@ -11,7 +11,7 @@ import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
-from lifeboat_daemon.cut_looks import CutLooks, cut_looks
+from lifeboat_daemon.cut_looks import CutLooks, cut_looks, uncut_looks
 from lifeboat_daemon.doctor import Finding, Level, exposed_secrets, lookalikes
 from lifeboat_daemon.errors import UnknownPath
 from lifeboat_keys import sealing
@@ -147,3 +147,89 @@ def test_what_was_cut_for_its_look_is_cut_by_a_machine_that_was_not_told(ada: Pr
     ada.write("memory/note.md", "Now postgres://me:r7Kq2zW9@db.example.com/y\n")
     ada.capture()
     assert b"r7Kq2zW9" not in ada.body(NOTE)
+
+
+# The way back -------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_longer_cut_is_captured_in_clear_and_reported_again(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.write("memory/other.md", f"Also {TOKEN}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    done = uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    assert [place.kind for place in done.in_clear[NOTE]] == ["github_token"]
+    assert done.still_cut == []
+    for path in (NOTE, "raw/openclaw/memory/other.md"):
+        assert TOKEN.encode() in ada.body(path)
+        assert "cuts" not in (ada.meta(path) or {})
+    assert len(_findings(ada)) == 2
+
+
+def test_it_stays_in_clear_when_the_file_changes(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    ada.write("memory/note.md", f"Now it is {TOKEN[:-1]}1.\n")
+    ada.capture()
+    assert TOKEN[:-1].encode() in ada.body(NOTE)
+
+
+def test_a_file_that_another_machine_had_cut_is_kept_in_clear_too(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.set("cut_lookalikes", None)
+    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    assert TOKEN.encode() in ada.body(NOTE)
+
+
+def test_sequences_from_before_keep_it_sealed(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.capture()
+    sealed = _cut(ada, "memory/note.md").report.sequence
+    uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+    with ada.context.vault(ada.agent.id) as vault:
+        assert TOKEN.encode() not in vault.state(sealed).body(NOTE)
+
+
+def test_a_value_that_another_file_still_has_cut_stays_cut_and_that_is_said(ada: Protected) -> None:
+    for path in ("memory/note.md", "memory/other.md"):
+        ada.write(path, f"Once it was {TOKEN}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md", "memory/other.md")
+    assert uncut_looks(ada.context, ada.agent, ["memory/note.md"]).still_cut == [NOTE]
+    assert TOKEN.encode() not in ada.body(NOTE)
+    assert uncut_looks(ada.context, ada.agent, ["memory/other.md"]).still_cut == []
+    assert TOKEN.encode() in ada.body(NOTE)
+
+
+def test_it_can_be_cut_again(ada: Protected) -> None:
+    ada.write("memory/note.md", f"Once it was {TOKEN}.\n")
+    ada.capture()
+    for _ in range(2):
+        _cut(ada, "memory/note.md")
+        assert TOKEN.encode() not in ada.body(NOTE)
+        uncut_looks(ada.context, ada.agent, ["memory/note.md"])
+        assert TOKEN.encode() in ada.body(NOTE)
+
+
+def test_a_file_that_is_not_cut_for_its_look_is_refused(ada: Protected) -> None:
+    with pytest.raises(UnknownPath, match="is not cut for its look"):
+        uncut_looks(ada.context, ada.agent, ["MEMORY.md"])
+
+
+def test_the_command_asks_first_and_says_what_is_in_clear(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada.write("memory/note.md", f"Once it was {KEY}.\n")
+    ada.capture()
+    _cut(ada, "memory/note.md")
+    monkeypatch.setenv("LIFEBOAT_HOME", str(ada.context.home.folder))
+    words = ["agents", "uncut", ada.agent.name, "memory/note.md"]
+    assert run(*words, expect=3)["error"]["code"] == "consent_needed"
+    assert KEY.encode() not in ada.body(NOTE)
+    document = run(*words, "--yes")
+    assert document["in_clear"] == [{"path": NOTE, "places": [{"line": 1, "kind": "github_token"}]}]
+    assert document["still_cut"] == []
+    assert KEY not in str(document)

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.mass_removal import Limits
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture import guard
 from support.daemon.protected import Protected
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
-LIMITS = guard.Limits(0.5, 4)
+LIMITS = Limits(0.5, 4)
 
 
 def note(number: int) -> str:

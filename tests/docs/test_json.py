@@ -52,6 +52,17 @@ def _sections() -> dict[str, list[str]]:
     return found
 
 
+def _cut_documents(name: str, workspace: Path) -> Iterator[tuple[str, Json]]:
+    note = workspace / "memory" / "key.md"
+    note.parent.mkdir(exist_ok=True)
+    note.write_text("Once it was ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG.\n")
+    run("sync")
+    yield "An agent", run("agents", "cut", name, "memory/key.md")
+    yield "An agent", run("agents", "uncut", name, "memory/key.md", "--yes")
+    note.unlink()
+    run("sync")
+
+
 def _fields(value: object, path: str = "") -> Iterator[str]:
     """The paths of everything in a document; empty lists and objects count as fields themselves."""
     if isinstance(value, dict) and value:
@@ -107,6 +118,7 @@ def _documents(openclaw: StateFolder, folder: Path) -> Iterator[tuple[str, Json]
     yield "An agent", run("agents", "add", openclaw.workspaces["rover"])
     yield "An agent", run("agents", "list")
     yield from _hook_documents(folder)
+    yield from _cut_documents(name, workspace)
     yield "An agent", _cloned(workspace, folder / "clone")
     yield "An agent", run("agents", "remove", folder / "clone", "--yes")
     settings = run("config", "list")

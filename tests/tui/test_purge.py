@@ -90,13 +90,13 @@ async def test_every_choice_stands_in_the_command() -> None:
     async with run(made) as pilot:
         screen(pilot).query_one("#what", RadioSet).focus()
         await press(pilot, "down", "enter")
-        for name in ("memory", "only", "derived", "workspace"):
+        for name in ("memory", "only", "derived", "workspace", "keep_print"):
             screen(pilot).query_one(f"#{name}").focus()
             await press(pilot, "space")
         screen(pilot).query_one("#reason", RadioSet).focus()
         await press(pilot, "down", "enter")
         await preview(pilot)
-        options = ("--pattern-stdin", "--memory", "--only", "--derived", "--workspace")
+        options = ("--pattern-stdin", "--memory", "--only", "--derived", "--workspace", "--keep-print")
         assert asked(made, *LOOK)[0][0] == (*LOOK, *options, "--reason", "security_incident")
 
 
@@ -155,6 +155,38 @@ async def test_w_has_the_live_files_cut_too_and_looks_again() -> None:
         await press(pilot, "w")
         assert asked(made, *LOOK)[-1] == ((*LOOK, "--text-stdin", "--workspace"), f"{CANARY}\n")
         assert "Live files are cut as well: MEMORY.md (1 place)" in text_of(pilot)
+
+
+async def test_of_a_text_that_can_be_guessed_the_preview_says_what_comes_back_and_p_keeps_a_print() -> None:
+    made = link()
+    made.answers(LOOK, plan(guessable=True))
+    async with run(made, size=(200, 50)) as pilot:
+        await preview(pilot)
+        assert "comes back with the next change of the file" in text_of(pilot)
+        await press(pilot, "p")
+        assert asked(made, *LOOK)[-1][0] == (*LOOK, "--text-stdin", "--keep-print")
+        assert "A print is kept of what can be guessed" in text_of(pilot)
+        await press(pilot, "ctrl+n")
+        await fill(pilot, "phrase", "purge 4")
+        await press(pilot, "enter", "enter")
+        assert asked(made, *PURGE)[0][0] == (*PURGE, "--text-stdin", "--keep-print")
+
+
+async def test_p_takes_the_print_back() -> None:
+    made = link()
+    made.answers(LOOK, plan(guessable=True))
+    async with run(made) as pilot:
+        await preview(pilot)
+        await press(pilot, "p", "p")
+        assert asked(made, *LOOK)[-1][0] == (*LOOK, "--text-stdin")
+
+
+async def test_of_a_text_that_cannot_be_guessed_there_is_no_print_to_choose() -> None:
+    made = link()
+    async with run(made) as pilot:
+        await preview(pilot)
+        await press(pilot, "p")
+        assert "nothing of it can be guessed" in notes(pilot)[-1] and len(asked(made, *LOOK)) == 1
 
 
 async def test_where_nothing_is_found_nothing_can_be_destroyed() -> None:
@@ -349,6 +381,41 @@ async def test_x_cuts_what_lies_in_live_files_once_its_word_is_typed() -> None:
         await fill(pilot, "phrase", "cut")
         await press(pilot, "enter", "enter")
         assert asked(made, *kept)[-1][0] == (*kept, "--yes") and "1 live file cut." in notes(pilot)
+
+
+LEFT = ("purge", ADA, "--let-in")
+
+
+async def test_i_lets_files_in_once_it_was_said_what_that_means() -> None:
+    made = link()
+    made.answers((*LEFT, "--dry-run"), plan(let_in=["artifacts/notes.zip"]))
+    made.answers(LEFT, plan(let_in=["artifacts/notes.zip"]))
+    async with run(made) as pilot:
+        await destroy(pilot)
+        await press(pilot, "i")
+        said = text_of(pilot)
+        assert "notes.zip" in said and "may still hold the purged text" in said
+        assert asked(made, *LEFT)[-1][0] == (*LEFT, "--dry-run")
+        await press(pilot, "right", "enter")
+        assert asked(made, *LEFT)[-1][0] == LEFT and "Captures take 1 file again." in notes(pilot)
+
+
+async def test_a_no_lets_no_file_in() -> None:
+    made = link()
+    made.answers((*LEFT, "--dry-run"), plan(let_in=["artifacts/notes.zip"]))
+    async with run(made) as pilot:
+        await destroy(pilot)
+        await press(pilot, "i", "escape")
+        assert [words for words, _ in asked(made, *LEFT)] == [(*LEFT, "--dry-run")]
+
+
+async def test_where_no_file_is_left_out_i_says_so() -> None:
+    made = link()
+    made.answers((*LEFT, "--dry-run"), plan(let_in=[]))
+    async with run(made) as pilot:
+        await destroy(pilot)
+        await press(pilot, "i")
+        assert notes(pilot)[-1] == "No file is left out of captures because of a purge."
 
 
 async def test_o_goes_on_with_another_agent_and_asks_for_the_text_again() -> None:

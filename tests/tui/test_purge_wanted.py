@@ -17,6 +17,8 @@ from lifeboat_tui.screens.purge_wanted import Wanted, What, phrase, words
         (Wanted(What.RECORDS, ("1",), memory=True), "purge ada --dry-run --record 1"),
         (Wanted(What.ALL, memory=True, workspace=True), "purge ada --dry-run --all"),
         (Wanted(derived=True, workspace=True), "purge ada --dry-run --text-stdin --derived --workspace"),
+        (Wanted(keep_print=True), "purge ada --dry-run --text-stdin --keep-print"),
+        (Wanted(What.ALL, keep_print=True), "purge ada --dry-run --all"),
         (Wanted(reason="security_incident"), "purge ada --dry-run --text-stdin --reason security_incident"),
     ],
 )

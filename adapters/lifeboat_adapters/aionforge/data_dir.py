@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from lifeboat_adapters.aionforge.mapping import RUNTIME
 from lifeboat_adapters.contract import Placement
@@ -15,6 +16,7 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.secrets import dotenv, finder, toml
 from lifeboat_adapters.secrets.leaves import Leaf
+from lifeboat_alf.seams.files import SystemFiles
 
 RAW = f"raw/{RUNTIME}/"
 LOG, CONFIG = "wal.log", "config.toml"
@@ -31,9 +33,7 @@ _OF_A_RUN = (".lock", ".pid", ".sock", ".tmp")
 def is_log(path: Path) -> bool:
     """Whether a file is the log of an instance, by its first bytes."""
     try:
-        if path.is_symlink() or not path.is_file():
-            return False
-        with path.open("rb") as stream:
+        with _opened(path) as stream:
             return stream.read(len(MAGIC)) == MAGIC
     except OSError:
         return False
@@ -43,12 +43,17 @@ def is_locked(path: Path) -> bool:
     """Whether a running program holds a log. Nothing is written, and the lock that tells is given back at once. A log
     that cannot be opened counts as held: nobody knows."""
     try:
-        with path.open("rb") as stream:
+        with _opened(path) as stream:
             return _is_held(stream.fileno())
     except FileNotFoundError:
         return False
     except OSError:
         return True
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Open a regular file; no link is followed, and no FIFO is waited for. Raises OSError."""
+    return os.fdopen(SystemFiles().open_regular(path), "rb")
 
 
 def _is_held(descriptor: int) -> bool:

@@ -45,12 +45,12 @@ def problem(installation: Installation, path: str, data: bytes) -> str:
         stores = sorted({str(row.get("store")) for row in rows_of(data)})
         return next((said for store in stores if (said := _problem_of_store(sources, store))), "")
     if path == paths.STORED_SECRETS:
-        return problem_of_table(sources.state, None, sources.workspace)
+        return problem_of_table(sources.state, None, sources.grounds)
     if path == paths.CRON_JOBS and sources.legacy_jobs.is_file() and not sources.state.exists():
         return ""
     of_agent = path.startswith(f"{paths.DATABASES}agent/")
     database = sources.agent if of_agent else sources.state
-    return problem_of_table(database, PurePosixPath(path).stem, sources.workspace)
+    return problem_of_table(database, PurePosixPath(path).stem, sources.grounds)
 
 
 def _problem_of_store(sources: Sources, store: str) -> str:
@@ -58,7 +58,7 @@ def _problem_of_store(sources: Sources, store: str) -> str:
     the main agent."""
     shared = store == profiles.SHARED
     database, older = (sources.state, sources.main) if shared else (sources.agent, sources.profile_file)
-    return "" if _is_there(older) else problem_of_table(database, None, sources.workspace)
+    return "" if _is_there(older) else problem_of_table(database, None, sources.grounds)
 
 
 def _is_there(path: Path | None) -> bool:

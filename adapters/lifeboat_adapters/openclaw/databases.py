@@ -21,6 +21,7 @@ from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.database_reading import Found, as_json, columns_of, key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.openclaw import config, host, includes, paths, session_files
 from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles, secrets, shares, stores
 from lifeboat_adapters.openclaw.layers import subagents
@@ -67,7 +68,7 @@ SHARED_STORE_SINCE = (2026, 8)
 class Sources:
     """`main` is the database in which an older release keeps the shared credentials, `profile_file` the credentials of
     an agent of 2026.2 whose folder lies elsewhere; None where there is no such thing. `outside` are files of the state
-    folder that are kept elsewhere. In `workspace` no link to a database is followed."""
+    folder that are kept elsewhere. In `grounds` no link to a database or a file is followed."""
 
     state: Path
     agent: Path
@@ -77,7 +78,7 @@ class Sources:
     owner: config.ConfiguredAgent
     values: JsonObject
     outside: dict[Path, str]
-    workspace: Path
+    grounds: Grounds
 
     def files(self) -> list[Path]:
         every = (self.state, self.agent, self.legacy_jobs, self.main, self.profile_file)
@@ -111,9 +112,9 @@ def rows(installation: Installation, *, transcripts: bool = False) -> Iterator[R
     if sources.state.is_file():
         yield from _read(sources, sources.state, lambda connection: _of_state(connection, sources, share, own))
     elif sources.legacy_jobs.is_file():
-        yield from _legacy_jobs(sources.legacy_jobs, sources.owner)
+        yield from _legacy_jobs(sources)
     if transcripts and installation.state_dir is not None:
-        yield from session_files.rows(installation.state_dir, sources.owner.id)
+        yield from session_files.rows(installation.state_dir, sources.owner.id, sources.grounds)
 
 
 def credentials(installation: Installation) -> Iterator[Row]:
@@ -151,7 +152,7 @@ def _of_agent(sources: Sources, *, transcripts: bool) -> Iterator[Row]:
     if sources.agent.is_file():
         yield from _read(sources, sources.agent, read)
     elif sources.profile_file is not None and sources.profile_file.is_file():
-        yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file), None)
+        yield from _profiles(profiles.AGENT, stores.of_file(sources.profile_file, sources.grounds), None)
 
 
 def _of_state(
@@ -165,7 +166,7 @@ def _of_state(
 
 
 def _read(sources: Sources, path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]]) -> Iterator[Found]:
-    return database_reading.read_database(path, read, fix="openclaw doctor", workspace=sources.workspace)
+    return database_reading.read_database(path, read, fix="openclaw doctor", workspace=sources.grounds)
 
 
 def learned(installation: Installation) -> Iterator[Secret]:
@@ -206,7 +207,7 @@ def sources_of(installation: Installation) -> Sources | None:
         owner=owner,
         values=values,
         outside=outside.files(installation, whole),
-        workspace=installation.workspace,
+        grounds=installation.grounds,
     )
 
 
@@ -290,10 +291,11 @@ def _without_run_state(text: str) -> str:
     return json.dumps({key: value for key, value in job.items() if key not in ("state", "updatedAtMs")})
 
 
-def _legacy_jobs(path: Path, owner: config.ConfiguredAgent) -> Iterator[Row]:
+def _legacy_jobs(sources: Sources) -> Iterator[Row]:
     """`cron/jobs.json` of 2026.2 as the rows it becomes in later releases."""
+    path, owner = sources.legacy_jobs, sources.owner
     try:
-        jobs = config.get(json.loads(read_small(path)), "jobs")
+        jobs = config.get(json.loads(read_small(path, sources.grounds)), "jobs")
     except (OSError, ValueError, RecursionError) as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
     if not isinstance(jobs, list | None):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any
 from lifeboat_adapters.contract import Row
 from lifeboat_adapters.database_reading import key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.openclaw import paths
+from lifeboat_adapters.small_files import read_small
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -38,18 +39,19 @@ def folder_of(state_dir: Path, agent: str) -> Path:
 def files(state_dir: Path, agent: str) -> list[Path]:
     """The transcripts and the index that are there, sorted."""
     folder = folder_of(state_dir, agent)
-    found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *folder.glob(INDEX)]
-    return sorted(path for path in found if path.is_file())
+    index = [folder / INDEX] if os.path.lexists(folder / INDEX) else []
+    found = [*folder.glob("*.jsonl"), *folder.glob(f"cold/*.jsonl{_PACKED}"), *index]
+    return sorted(path for path in found if not path.is_dir())  # what is no file is named when it is read
 
 
-def rows(state_dir: Path, agent: str) -> Iterator[Row]:
+def rows(state_dir: Path, agent: str, grounds: Grounds) -> Iterator[Row]:
     """Each line of each transcript, and each session of the index. Raises RuntimeDatabaseError for one that cannot be
     read whole now."""
     folder = folder_of(state_dir, agent)
     for path in files(state_dir, agent):
         name = path.relative_to(folder).as_posix().removesuffix(_PACKED)
         try:
-            data = _read(path)
+            data = _read(path, grounds)
             found = _of_index(data) if name == INDEX else _of_transcript(data)
             archived = f"{paths.SESSION_FILES}{name.removesuffix('.json')}" + (".jsonl" if name == INDEX else "")
             yield from (Row(archived, key_of((number,)), values) for number, values in enumerate(found))
@@ -86,13 +88,9 @@ def _parsed(line: str) -> Any:
         return None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, grounds: Grounds) -> bytes:
     """Raises OSError for what is no regular file or larger than `LARGEST`, ZstdError for what does not unfold."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags), "rb") as stream:
-        if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError("it is not a regular file")
-        data = stream.read(LARGEST + 1)
+    data = read_small(path, grounds, limit=LARGEST)
     if path.suffix == _PACKED:
         data = zstd.ZstdDecompressor().decompress(data, max_length=LARGEST + 1)
     if len(data) > LARGEST:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from lifeboat_alf import times
+from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss
 from lifeboat_endpoint.vault import SequenceRow
 
 JsonObject = dict[str, Any]
@@ -21,18 +22,8 @@ ACCEPTED = "accepted"
 PIN = "held"
 DAY = timedelta(days=1)
 MOST_OF_A_FILE = 0.8
-MOST_OF_THE_FILES = 0.8
-"""An agent makes and removes files that are no memories all the time: a smaller share than this says nothing."""
 MEMORIES, FILES = "memories", "files"
 """What a decision says was removed. One of an earlier release says nothing, and means memories."""
-
-
-class Limits(NamedTuple):
-    """From which share of the memory on, and from how many memories on, a loss counts. Where there are fewer than
-    `minimum`, the loss of all of them counts."""
-
-    share: float
-    minimum: int
 
 
 class Change(NamedTuple):
@@ -71,15 +62,12 @@ def judge_files(
     """As `judge`, for the files of a workspace. Files that came make up for files that went: a folder was renamed."""
     if not change.deleted:
         return None
-    share = max(limits.share, MOST_OF_THE_FILES)
     for window, words in _windows(rows, since, now):
         created = change.created + sum(_count(row, FILES, "put") for row in window)
         deleted = change.deleted + sum(_count(row, FILES, "removed") for row in window)
-        gone = deleted - created
-        at_start = change.before - change.deleted + change.created + gone
-        is_few = gone == at_start > 1
-        if (gone >= limits.minimum and gone >= share * at_start) or is_few:
-            return f"{gone} of {at_start} files were removed {words}"
+        at_start = change.before - change.deleted + change.created + deleted - created
+        if is_file_loss(at_start, created, deleted, limits):
+            return f"{deleted - created} of {at_start} files were removed {words}"
     return None
 
 
@@ -100,10 +88,7 @@ def _share(change: Change, window: list[SequenceRow], limits: Limits, words: str
     deleted = change.deleted + sum(_count(row, "records", "deleted") for row in window)
     created = sum(_count(row, "records", "created") for row in window)
     at_start = max(change.before + deleted - change.deleted - created, 1)
-    net = deleted - created - change.created
-    is_all = deleted == at_start > 1 and not created and not change.created
-    is_much = deleted >= limits.minimum and deleted / at_start >= limits.share and net > 0
-    if not (is_all or is_much):
+    if not is_memory_loss(at_start, created + change.created, deleted, limits):
         return None
     return f"{deleted} of {at_start + created} memories were removed {words}"  # some came and went meanwhile
 

@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-FILE_NAME = ".lifeboatignore"
+from lifeboat_alf.mass_removal import IGNORE_FILE
 
-
+FILE_NAME = IGNORE_FILE
 LARGEST = 1 << 18
 """Bytes of such a file."""
 MOST_LINES = 1000

@@ -26,6 +26,10 @@ UNREAD = "not_looked_into"
 DECISION = "cut_lookalikes"
 """Where the vault keeps the names of files and rows of which the user said that what looks like a secret is cut."""
 
+UNCUT = "uncut_lookalikes"
+"""Where the vault keeps the names of files and rows of which the user took this back. Without it, a file would go on to
+be cut because its newest version was."""
+
 LABEL = "looks like "
 """How the label begins of a credential that was cut for its look."""
 
@@ -111,6 +115,16 @@ def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret
             if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
                 found.append(Secret(start, end, value, "custom", "custom", f"{LABEL}{match.kind}: {name}"))
     return sorted(found, key=lambda secret: secret.start)
+
+
+def is_label_of(label: str, name: str) -> bool:
+    """Return whether a credential was cut for its look out of the file or row of this name: of a row all of it."""
+    return label.startswith(LABEL) and label.endswith((f": {label_name(name)}", f": {name}"))
+
+
+def label_name(path: str) -> str:
+    """Return what a file is called in the labels of its credentials."""
+    return path.rpartition("/")[2]
 
 
 def text_of(found: Iterable[Place]) -> str:

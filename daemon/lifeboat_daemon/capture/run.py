@@ -11,6 +11,7 @@ from typing import Any
 
 from lifeboat_alf import layout, lifecycle, metas
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.mass_removal import Limits
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
@@ -267,7 +268,7 @@ def _end_hold(session: Session, row: SequenceRow) -> None:
     vault, previous = session.vault, int(held["previous"])
     if session.kind == CAPTURE and row.number == previous + 1:
         return  # this capture is the loss itself: what it brings beside it brings nothing back
-    limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
+    limits = Limits(session.setting("held.share"), session.setting("held.minimum"))
     names = _file_paths if of_files else _memory_ids
     if of_files:
         before = _file_paths(session, previous)

@@ -31,7 +31,7 @@ from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.prints import Prints, length_to_keep, lengths_in
+from lifeboat_daemon.capture.prints import Prints, shapes_in
 from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import KeysError
@@ -42,7 +42,7 @@ JsonObject = dict[str, Any]
 MOST_SECRETS = 2000
 DECISION = "secrets"
 """Where the vault keeps the prints: {"credentials": {id: {"path", "value", "payload"}}, "values": {print: [service,
-credential type, label]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
+credential type, label, what there is of a Shape]}, "matters": {path: [print, SHA-256 of the cut file]}}."""
 
 EXPOSED = "exposed_secrets"
 """Where the vault keeps which files held a secret in clear before it was known to be one: {path: last such sequence}.
@@ -96,7 +96,7 @@ class Sealable(NamedTuple):
 class Cutter:
     """One capture's work on secrets. `memory` is the vault's decision `secrets`; `finish` gives the new one. `gaps` are
     the paths of files that a restore wrote with placeholders, and those that still have some afterwards; `cut_looks`
-    are the files and rows of which what looks like a secret is cut."""
+    are the files and rows of which what looks like a secret is cut, `uncut_looks` those of which it no longer is."""
 
     def __init__(
         self,
@@ -110,6 +110,7 @@ class Cutter:
         keep_out: KeepOut | None = None,
         gaps: frozenset[str] = frozenset(),
         cut_looks: Iterable[str] | None = None,
+        uncut_looks: Iterable[str] | None = None,
     ) -> None:
         self._adapter = adapter
         self._installation = installation
@@ -119,9 +120,10 @@ class Cutter:
         self._now = now
         self._keep_out = keep_out or KeepOut()
         self._cut_looks = frozenset(cut_looks or ())
+        self._uncut_looks = frozenset(uncut_looks or ())
         self._credentials: dict[str, JsonObject] = dict((memory or {}).get("credentials", {}))
         self._prints: dict[str, list[Any]] = dict((memory or {}).get("values", {}))
-        self._former = lengths_in(self._prints)
+        self._former = shapes_in(self._prints)
         self._matters: dict[str, list[str]] = dict((memory or {}).get("matters", {}))
         self._values: dict[str, Kind] = {}
         self._known: KnownValues | None = None
@@ -159,7 +161,7 @@ class Cutter:
         """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
         found = self._adapter.secrets(path, data)
         if self._cuts_looks(path):
-            found = lookalikes.with_secrets(path.rpartition("/")[2], data, found or ())
+            found = lookalikes.with_secrets(lookalikes.label_name(path), data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
             raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
         if found and path in self.gaps:
@@ -173,13 +175,13 @@ class Cutter:
 
     def _cuts_looks(self, path: str) -> bool:
         """Whether what looks like a secret is cut out of a file: the user said so here, or where it was captured
-        before."""
-        if path in self._cut_looks:
-            return True
+        before and the user did not take it back."""
+        if path in self._cut_looks or path in self._uncut_looks:
+            return path in self._cut_looks
         old = self._overlay.old(path)
         ids = [item.get(cutting.CREDENTIAL) for item in old.meta.get(metas.CUTS, ())] if old is not None else []
         labels = (self._documents[each].get("label") for each in ids if each in self._documents)
-        return any(str(label or "").startswith(lookalikes.LABEL) for label in labels)
+        return any(lookalikes.is_label_of(str(label or ""), path) for label in labels)
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
@@ -190,11 +192,16 @@ class Cutter:
             if is_guessable(secret.value):
                 news = True  # without a print nothing says that it was known before
                 continue
-            mark, length = self._print.of(value), length_to_keep(value)
+            mark = self._print.of(value)
             if mark not in self._prints:
                 news = True
                 self._forget_oldest(kind)
-            self._prints[mark] = [kind.service, kind.credential_type, kind.label, *([length] if length else [])]
+            self._prints[mark] = [
+                kind.service,
+                kind.credential_type,
+                kind.label,
+                *self._print.shape_of(value).to_json(),
+            ]
         return news
 
     def look_for(self, secrets: Iterable[Secret]) -> None:

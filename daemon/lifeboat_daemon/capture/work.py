@@ -14,10 +14,12 @@ from typing import Any
 from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_alf import codec, layout, metas, partitions, times
 from lifeboat_alf.lifecycle import Scribe, Step
+from lifeboat_alf.mass_removal import Limits as LossLimits
+from lifeboat_alf.mass_removal import is_workspace_file
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Entry
 from lifeboat_daemon import clock_trust, room, withheld
-from lifeboat_daemon.capture import commit, guard, ignore, linkage, lookalikes, references, stores
+from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references, stores
 from lifeboat_daemon.capture.databases import Databases, Stored
 from lifeboat_daemon.capture.documents import IDENTITY, Documents
 from lifeboat_daemon.capture.installed import taken_as_it_stands
@@ -40,7 +42,7 @@ from lifeboat_endpoint.vault import SequenceRow
 
 JsonObject = dict[str, Any]
 
-Measures = tuple[list[SequenceRow], int, datetime, guard.Limits]
+Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
 """What the guard measures a loss by."""
 
 FORGOTTEN = "forgotten"
@@ -71,6 +73,7 @@ class Work:
             session.keep_out,
             withheld.gaps(session.vault),
             session.vault.get(lookalikes.DECISION),
+            session.vault.get(lookalikes.UNCUT),
         )
         self._databases = Databases(session, seen, self.cutter)
         self.tree = Tree(
@@ -351,11 +354,7 @@ class Work:
         return guard.judge_files(guard.FileChange(before, changed["put"], changed["removed"]), *self._measures())
 
     def _is_file(self, path: str, meta: JsonObject) -> bool:
-        """Return whether an entry is a file of the workspace. The runtime's own files are not among them, which an
-        ignore file does not cover, nor is the ignore file itself, which must not make up for a file that it hides."""
-        is_own = path.startswith(layout.home_prefix(self._seen.adapter.runtime))
-        is_counted = not is_own and path.rpartition("/")[2] != ignore.FILE_NAME
-        return path.startswith((layout.RAW, layout.ARTIFACTS)) and is_counted and metas.is_file(meta)
+        return is_workspace_file(path, meta, self._seen.adapter.runtime)
 
     def _old_below(self, prefix: str) -> Iterator[Entry]:
         head = self._session.overlay.head
@@ -366,7 +365,7 @@ class Work:
         session = self._session
         accepted = (session.vault.get(guard.ACCEPTED) or {}).get("sequence", -1)
         verified = session.vault.last_verified()
-        limits = guard.Limits(session.setting("held.share"), session.setting("held.minimum"))
+        limits = LossLimits(session.setting("held.share"), session.setting("held.minimum"))
         since = max(accepted, -1 if verified is None else verified)
         return list(session.vault.sequences()), since, times.parse(session.now), limits
 

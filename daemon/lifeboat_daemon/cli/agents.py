@@ -16,7 +16,7 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.outcome import is_whole, report_document
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.cli.agents_adopt import adopt, print_remote
-from lifeboat_daemon.cli.agents_cut import cut
+from lifeboat_daemon.cli.agents_cut import cut, uncut
 from lifeboat_daemon.cli.agents_hook import hook
 from lifeboat_daemon.cli.agents_take_up import refuse_lookalike, take_up
 from lifeboat_daemon.cli.examples import examples
@@ -41,6 +41,7 @@ def agents() -> None:
 
 agents.add_command(hook)
 agents.add_command(cut)
+agents.add_command(uncut)
 agents.add_command(adopt)
 
 

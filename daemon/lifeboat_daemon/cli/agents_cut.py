@@ -1,4 +1,4 @@
-"""`lifeboat agents cut`: cut what looks like a secret out of files that are made for something else."""
+"""`lifeboat agents cut` and `uncut`: cut what looks like a secret out of files that are made for something else."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lifeboat_daemon.agent import find
 from lifeboat_daemon.capture.lookalikes import Places, text_of
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_daemon.cli.session import Session, confirm, session_command
 from lifeboat_daemon.words import path_text
 
 
@@ -26,7 +26,7 @@ def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
 
     PATH is a file or a row as `lifeboat doctor` names it. The workspace stays as it is. What is cut is sealed like any
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
-    is purged.
+    is purged. `lifeboat agents uncut` takes it back.
     """
     from lifeboat_daemon.cut_looks import cut_looks
     from lifeboat_daemon.doctor.exposed_secrets import purge_command
@@ -57,6 +57,51 @@ def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
 
     session.output.document(document, text)
     return int(bool(done.left))
+
+
+@click.command(
+    short_help="No longer cut what looks like a secret out of these files.",
+    epilog=examples("lifeboat agents uncut Juniper memory/note.md"),
+)
+@click.argument("agent", type=AGENT)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("--yes", is_flag=True, help="Without asking.")
+@session_command
+def uncut(session: Session, agent: str, paths: tuple[str, ...], *, yes: bool) -> None:
+    """No longer cut what looks like a secret out of these files.
+
+    Takes `lifeboat agents cut` back. From this capture on the text stands in clear in the history and in what is sent
+    to remotes. Sequences from before keep it sealed, and a restore of one still needs the key for it. To take the text
+    out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
+    is cut, stays cut.
+    """
+    from lifeboat_daemon.cut_looks import uncut_looks
+
+    found = find(session.context, agent)
+    if not yes:
+        shown = ", ".join(path_text(path) for path in paths)
+        question = f"Keep {shown} in clear from now on, in the history and at every remote?"
+        confirm(session, question, otherwise="what looks like a secret there would be kept in clear")
+    with session.output.progress("Capturing"):
+        done = uncut_looks(session.context, found, paths)
+    document = {
+        "id": found.id,
+        "name": found.name,
+        "sequence": done.report.sequence,
+        "in_clear": _listed(done.in_clear),
+        "still_cut": done.still_cut,
+    }
+
+    def text() -> None:
+        for path, places in done.in_clear.items():
+            session.output.line(f"In clear from now on: {path_text(path)}: {text_of(places)}")
+        if not (done.in_clear or done.still_cut):
+            session.output.line("Nothing there looks like a secret now. What will is kept in clear.")
+        for path in done.still_cut:
+            session.output.line(f"Still cut, as a secret known from elsewhere: {path_text(path)}")
+        session.output.line("Sequences from before keep it sealed.")
+
+    session.output.document(document, text)
 
 
 def _listed(places: Places) -> list[dict[str, Any]]:

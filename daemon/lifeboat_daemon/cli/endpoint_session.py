@@ -18,6 +18,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import json_wanted
 from lifeboat_daemon.errors import ConsentNeeded
+from lifeboat_daemon.path_variables import refuse_relative_paths
 from lifeboat_daemon.safe_text import name_text
 from lifeboat_daemon.words import argument
 
@@ -68,6 +69,7 @@ def endpoint_command(
     @functools.wraps(function)
     def run(*arguments: Any, data: Path, as_json: bool = False, **options: Any) -> Result:
         session = EndpointSession(Output(as_json=as_json or json_wanted()), data)
+        refuse_relative_paths(os.environ)
         try:
             return function(session, *arguments, **options)
         except LifeboatError as error:

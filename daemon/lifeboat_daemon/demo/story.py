@@ -19,7 +19,7 @@ from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo import workspace as harbour
 from lifeboat_daemon.demo.tree import Tree, differences, files_holding, read_tree
-from lifeboat_daemon.home import VARIABLE
+from lifeboat_daemon.path_variables import HOME as VARIABLE
 from lifeboat_daemon.restore import RestoreOptions, restore
 from lifeboat_daemon.words import age_text, change_groups
 

@@ -3,13 +3,18 @@
 A value is compared without its punctuation, white space and capitals. Text is searched from word to word, a binary file
 at every place, because nothing separates the columns of a database. A print stands beside its key on the disk, so a
 value that a program could guess has none (see `is_printable`).
+
+Searching for each length on its own would cost the lengths times the text. So values are found by their beginning, of
+one of few lengths, and compared whole there. A beginning that could be guessed has no sum either: whoever finds it
+would have the rest to guess alone.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from bisect import bisect_left
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -37,11 +42,36 @@ _LOWER = bytes(ord(chr(byte).lower()) if byte < 128 else byte for byte in range(
 _WORD = re.compile(rb"[0-9A-Za-z\x80-\xff]+")
 
 
+_BEGINNINGS = tuple(size << power for power in range(8) for size in (16, 24))
+"""Letters of the beginnings of which sums are kept: 16, 24, 32, 48 and so on."""
+
+
 class ValuePrint(NamedTuple):
-    """What is kept beside the print of a value: how many letters it has, and their rolling sum under the same key."""
+    """What is kept beside the print of a value: how many letters it has, and their rolling sum under the same key; of a
+    beginning that nobody can guess its letters and their sum, else 0. Earlier releases kept none."""
 
     letters: int
     rolled: int
+    begin_letters: int = 0
+    begin_rolled: int = 0
+
+    @property
+    def searched(self) -> int:
+        """How many letters the search compares at every place."""
+        return self.begin_letters or self.letters
+
+    @property
+    def searched_sum(self) -> int:
+        return self.begin_rolled if self.begin_letters else self.rolled
+
+
+class _Window(NamedTuple):
+    """What is searched for with one length: the prints by their sums. `is_whole`: these are no beginnings."""
+
+    letters: int
+    is_whole: bool
+    power: int
+    sums: dict[int, list[tuple[str, int]]]
 
 
 def letters_of(data: bytes) -> bytes:
@@ -65,7 +95,7 @@ def is_printable(value: bytes, *, even_weak: bool) -> bool:
 
 def may_search_everywhere(body: bytes, known: Mapping[str, ValuePrint]) -> bool:
     """Whether a search at every place of some bytes ends soon enough."""
-    lengths = len({each.letters for each in known.values()})
+    lengths = len({each.searched for each in known.values()})
     return len(body) <= LARGEST_BINARY and len(body) * lengths <= _MOST_SEARCHED
 
 
@@ -78,7 +108,9 @@ class ValuePrints:
 
     def of(self, value: bytes) -> tuple[str, ValuePrint]:
         letters = letters_of(value)
-        return self._mark(letters), ValuePrint(len(letters), self._sums(letters)[-1])
+        sums = self._sums(letters)
+        begin = next((each for each in _BEGINNINGS if each < len(letters) and not _is_weak_beginning(letters, each)), 0)
+        return self._mark(letters), ValuePrint(len(letters), sums[-1], begin, sums[begin] if begin else 0)
 
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
         """Return where known values stand in some bytes, also encoded ones, in order and without overlaps.
@@ -97,8 +129,7 @@ class ValuePrints:
 
     def _places(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> Iterator[tuple[Span, str]]:
         letters = letters_of(body)
-        lengths = {each.letters for each in known.values() if each.letters <= len(letters)}
-        if not lengths:
+        if all(each.letters > len(letters) for each in known.values()):
             return
         if everywhere:
             yield from self._within_words(body, letters, known)
@@ -108,29 +139,52 @@ class ValuePrints:
             begins[count] = word.start()
             count += word.end() - word.start()
             ends[count] = word.end()
-        for length in lengths:
-            for begin in [each for each in begins if each + length in ends]:
-                span = begins[begin], ends[begin + length]
-                if _is_near(span, length) and (mark := self._mark(letters[begin : begin + length])) in known:
-                    yield span, mark
+        for begin, length, mark in self._found(letters, known, begins, ends):
+            span = begins[begin], ends[begin + length]
+            if _is_near(span, length):
+                yield span, mark
 
     def _within_words(self, body: bytes, letters: bytes, known: Mapping[str, ValuePrint]) -> Iterator[tuple[Span, str]]:
-        hits: list[tuple[int, int, str]] = []
-        for length in {each.letters for each in known.values()}:
-            sums = {each.rolled for each in known.values() if each.letters == length}
-            power = pow(self._base, length, _PRIME)
-            for first in range(0, max(len(letters) - length + 1, 0), _CHUNK):
-                rolled = self._sums(letters[first : first + _CHUNK + length - 1])
-                pairs = zip(rolled, rolled[length:], strict=False)
-                for place in [at for at, (low, high) in enumerate(pairs) if (high - low * power) % _PRIME in sums]:
-                    begin = first + place
-                    if (mark := self._mark(letters[begin : begin + length])) in known:
-                        hits.append((begin, begin + length - 1, mark))
-        places = _places_of(body, {end for begin, last, _ in hits for end in (begin, last)})
-        for begin, last, mark in hits:
-            span = places[begin], places[last] + 1
-            if _is_near(span, last + 1 - begin):
+        hits = list(self._found(letters, known, None, None))
+        places = _places_of(body, {end for begin, length, _ in hits for end in (begin, begin + length - 1)})
+        for begin, length, mark in hits:
+            span = places[begin], places[begin + length - 1] + 1
+            if _is_near(span, length):
                 yield span, mark
+
+    def _found(
+        self,
+        letters: bytes,
+        known: Mapping[str, ValuePrint],
+        begins: Iterable[int] | None,
+        ends: Container[int] | None,
+    ) -> Iterator[tuple[int, int, str]]:
+        """Yield begin, letters and mark of each known value; only where it begins and ends at these letters, if they
+        are given."""
+        windows = self._windows(known, len(letters))
+        longest = max((each.letters for each in windows), default=0)
+        begun = None if begins is None else sorted(begins)
+        for first in range(0, len(letters), _CHUNK) if windows else ():
+            rolled = self._sums(letters[first : first + _CHUNK + longest - 1])
+            here = None if begun is None else begun[bisect_left(begun, first) : bisect_left(begun, first + _CHUNK)]
+            for window in windows:
+                for at in _places_in(rolled, window, first, here, ends):
+                    value = (rolled[at + window.letters] - rolled[at] * window.power) % _PRIME
+                    for mark, length in window.sums[value]:
+                        end = first + at + length
+                        is_end = end <= len(letters) and (ends is None or end in ends)
+                        if is_end and self._mark(letters[first + at : end]) == mark:
+                            yield first + at, length, mark
+
+    def _windows(self, known: Mapping[str, ValuePrint], most: int) -> list[_Window]:
+        found = dict[tuple[int, bool], _Window]()
+        for mark, each in known.items():
+            if each.letters > most:
+                continue
+            kind = each.searched, not each.begin_letters
+            window = found.setdefault(kind, _Window(*kind, pow(self._base, each.searched, _PRIME), {}))
+            window.sums.setdefault(each.searched_sum, []).append((mark, each.letters))
+        return list(found.values())
 
     def _sums(self, letters: bytes) -> list[int]:
         base = self._base
@@ -145,6 +199,24 @@ class ValuePrints:
             made.update(len(part).to_bytes(8, "big"))
             made.update(part)
         return made.digest()
+
+
+def _places_in(
+    rolled: list[int], window: _Window, first: int, begins: list[int] | None, ends: Container[int] | None
+) -> list[int]:
+    """Return the places in a chunk, from its first letter on, where a sum of the window stands."""
+    size, power, sums = window.letters, window.power, window.sums
+    if begins is None:
+        pairs = enumerate(zip(rolled, rolled[size:], strict=False))
+        return [at for at, (low, high) in pairs if at < _CHUNK and (high - low * power) % _PRIME in sums]
+    places = [begin - first for begin in begins if begin - first + size < len(rolled)]
+    if window.is_whole and ends is not None:
+        places = [at for at in places if first + at + size in ends]
+    return [at for at in places if (rolled[at + size] - rolled[at] * power) % _PRIME in sums]
+
+
+def _is_weak_beginning(letters: bytes, count: int) -> bool:
+    return is_guessable(letters[:count].decode("latin-1"))
 
 
 def _is_near(span: Span, length: int) -> bool:

@@ -9,7 +9,7 @@ from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.secrets.finder import Known
 from lifeboat_adapters.secrets.redaction import known_spans, masked, redacted
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.capture.prints import Prints, lengths_in
+from lifeboat_daemon.capture.prints import Prints, Shape, shapes_in
 from lifeboat_daemon.capture.secrets import DECISION
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.plan import Plan
@@ -43,7 +43,7 @@ def in_files(context: Context, plan: Plan) -> HideFile:
 def _known(context: Context, plan: Plan) -> Callable[[bytes], Iterator[Known]]:
     """Finds what captures of this agent remember, by their prints; nothing where there was none."""
     prints = Prints(context.keys(), plan.agent_id)
-    known: dict[str, int | None] = {}
+    known: dict[str, Shape] = {}
     with contextlib.suppress(LifeboatError), context.vault(plan.agent_id) as vault:
-        known.update(lengths_in((vault.get(DECISION) or {}).get("values", {})))
+        known.update(shapes_in((vault.get(DECISION) or {}).get("values", {})))
     return lambda data: prints.known_in(data, known) if known else iter(())

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from lifeboat_daemon.home import VARIABLE as HOME_VARIABLE
+from lifeboat_daemon.path_variables import HOME as HOME_VARIABLE
 from lifeboat_daemon.units.unit import Program, Ran, UnitState, is_ours, must, put, refuse_other_home, run_tool
 
 if TYPE_CHECKING:

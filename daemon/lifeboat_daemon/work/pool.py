@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -35,7 +35,6 @@ CANCEL_WITHIN = 10.0
 _END_WITHIN = 2.0
 _LONGEST_BACKOFF = 300.0
 _COMMAND = python("-m", "lifeboat_daemon.work")
-_PATHS = ("LIFEBOAT_HOME", "LIFEBOAT_PASSPHRASE_FILE")
 
 
 class Workers:
@@ -48,7 +47,7 @@ class Workers:
     ) -> None:
         self._loop = loop
         self._command = tuple(command or _COMMAND)
-        self._environment = _environment(os.environ)
+        self._environment = dict(os.environ)
         self._linger = linger
         self._numbers = count(1)
         self._places = Places(MOST)
@@ -314,11 +313,3 @@ def _document(answer: Result | Failure) -> JsonObject:
         return answer.document
     error: LifeboatError = failures.from_document(answer.error)
     raise error
-
-
-def _environment(around: Mapping[str, str]) -> dict[str, str]:
-    """The daemon's, for a process in another folder."""
-    return {
-        **around,
-        **{name: os.path.abspath(os.path.expanduser(around[name])) for name in _PATHS if around.get(name)},
-    }

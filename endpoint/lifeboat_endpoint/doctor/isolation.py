@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import cast
 
 from lifeboat_alf.findings import Finding, Level
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.opening import shared_engine
+from lifeboat_endpoint.store.postgres import policies
+from lifeboat_endpoint.store.postgres.policies import quoted_name
+from lifeboat_endpoint.store.protocols import MetadataStore
 
 TITLE = "Tenants apart"
 NEEDS = ("database", "schema")
@@ -16,25 +21,8 @@ _OPEN = f"""select n.nspname || '.' || c.relname from pg_class c join pg_namespa
     where {_OURS} and c.relkind in ('r', 'p') and not (c.relrowsecurity and c.relforcerowsecurity)"""
 _VIEWS = f"""select n.nspname || '.' || c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where {_OURS} and c.relkind in ('v', 'm')"""
-
-_POLICIES = f"""select n.nspname || '.' || c.relname, p.polname,
-        coalesce(pg_get_expr(p.polqual, p.polrelid), 'true') = 'true'
-            and coalesce(pg_get_expr(p.polwithcheck, p.polrelid), 'true') = 'true'
-            and (p.polroles = '{{0}}' or (select oid from pg_roles where rolname = ?) = any(p.polroles))
-    from pg_policy p join pg_class c on c.oid = p.polrelid join pg_namespace n on n.oid = c.relnamespace
-    where {_OURS} and p.polpermissive"""
 _MEMBER = """select r.rolname from pg_auth_members m join pg_roles r on r.oid = m.roleid
     join pg_roles a on a.oid = m.member where a.rolname = ?"""
-_FOR_ALL = {
-    ("lifeboat_control.migration", "everybody"),
-    ("lifeboat_control.control", "everybody"),
-    ("lifeboat_control.note", "shared"),
-    ("lifeboat_control.audit", "append"),
-}
-"""Tables and policies that tell no tenant from another: which schema it is, notes of the endpoint, the audit's end."""
-_MADE = frozenset(
-    ["again", "append", "everybody", "follow", "made", "named", "own", "owner", "shared", "stale", "worker"]
-)
 
 
 def check(endpoint: Endpoint) -> Iterator[Finding]:
@@ -46,9 +34,9 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     wrong += [_open(table) for (table,) in rows.rows(_OPEN)]
     wrong += [_view(name) for (name,) in rows.rows(_VIEWS)]
     wrong += [_member(roles[0], role) for (role,) in rows.rows(_MEMBER, roles[:1])]
-    for table, policy, is_for_all in rows.rows(_POLICIES, roles[:1]):
-        if policy not in _MADE or (is_for_all and (table, policy) not in _FOR_ALL):
-            wrong.append(_policy(table, policy))
+    wrong += _policies(
+        rows, {policies.API: roles[0], policies.WORKER: roles[1], policies.OWNER: engine.store.owner_role}
+    )
     yield from wrong or [_apart(*roles)]
 
 
@@ -67,9 +55,19 @@ def _member(role: str, of: str) -> Finding:
     return Finding(Level.ERROR, TITLE, f"the role {role} is a member of {of}, and may do what that one may", fix)
 
 
-def _policy(table: str, policy: str) -> Finding:
-    fix = f"psql -c 'drop policy \"{policy}\" on {table}'"
-    return Finding(Level.ERROR, TITLE, f"the policy {policy} of the table {table} does not keep tenants apart", fix)
+def _policies(rows: MetadataStore, roles: Mapping[str, str]) -> list[Finding]:
+    """Compare each policy with the one that was made: any expression can let rows of another tenant through."""
+    with rows.snapshot():
+        rows.row(policies.SPELL)
+        found = cast("Iterator[policies.FoundPolicy]", rows.rows(policies.FOUND))
+        return [_policy(*each, roles) for each in policies.differing(found, roles)]
+
+
+def _policy(table: str, name: str, made: policies.Policy | None, roles: Mapping[str, str]) -> Finding:
+    result = f"the policy {name} of the table {table} is not the one that was made: it may not keep tenants apart"
+    quoted = quoted_name(name)
+    fix = f"drop policy {quoted} on {table}" if made is None else made.statement(table, quoted, roles)
+    return Finding(Level.ERROR, TITLE, result, f"psql -c {shlex.quote(fix)}")
 
 
 def _strong(role: str) -> Finding:

@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 
 from lifeboat_alf import records
 from lifeboat_alf.effective import visible_records
-from lifeboat_alf.state import State
+from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss, is_workspace_file
+from lifeboat_alf.state import Changes, State
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
 PIN = "held"
-SHARE = 0.5
-MINIMUM = 4
-"""From which share of the memory on, and from how many memories on, a loss counts."""
+LIMITS = Limits()
+_FEWEST = 2
+"""A single memory or file that goes is no accident."""
 _WINDOW = timedelta(days=1)
 
 
@@ -34,37 +35,70 @@ def lost(before: Set[frozenset[str]], after: Set[frozenset[str]]) -> int:
 
 def judge(before: Set[frozenset[str]], after: Set[frozenset[str]], words: str) -> str | None:
     """The reason to hold, in people's words; None when all is well."""
-    gone = lost(before, after)
-    if gone < MINIMUM or gone < SHARE * len(before) or len(before) <= len(after):
+    gone, came = lost(before, after), lost(after, before)
+    if not is_memory_loss(len(before), came, gone, LIMITS):
         return None
     return f"{gone} of {len(before)} memories were removed {words}"
 
 
-def look(vault: Vault, before: SequenceRow, now: datetime, accepted: int | None) -> tuple[str, int] | None:
+def look(
+    vault: Vault, before: SequenceRow, now: datetime, accepted: int | None, runtime: str
+) -> tuple[str, int] | None:
     """The reason to hold the head that came after `before`, and the number of the state to go back to. Losses add up
     over a day, or since the state `accepted`: an accident in small steps is one too."""
-    reason = _loss_since(vault, before, "at once")
+    reason = _loss_since(vault, before, runtime, "at once")
     if reason is not None:
         return reason, before.number
     earlier = _day_ago(vault, now, accepted)
     if earlier.number >= before.number:
         return None
-    reason = _loss_since(vault, earlier, "within a day")
+    reason = _loss_since(vault, earlier, runtime, "within a day")
     return None if reason is None else (reason, earlier.number)
 
 
-def _loss_since(vault: Vault, earlier: SequenceRow, words: str) -> str | None:
+def _loss_since(vault: Vault, earlier: SequenceRow, runtime: str, words: str) -> str | None:
+    changes = vault.changes(earlier.number, vault.state().sequence.number)
+    return _memories_lost(vault, earlier, changes, words) or _files_lost(vault, earlier, changes, runtime, words)
+
+
+def _memories_lost(vault: Vault, earlier: SequenceRow, changes: Changes, words: str) -> str | None:
     """The whole memory is read only where enough of what changed since then can have ended a memory."""
-    if _endings(vault, earlier) < MINIMUM:
+    ended = _endings(changes)
+    if ended < _FEWEST or (ended < LIMITS.minimum and _has_memory(vault.state())):
         return None
     return judge(memories(vault.state(earlier.number)), memories(vault.state()), words)
 
 
-def _endings(vault: Vault, earlier: SequenceRow) -> int:
-    """How many records since then went, or are none that the agent has now: each ends one memory at most."""
-    changes = vault.changes(earlier.number, vault.state().sequence.number)
+def _endings(changes: Changes) -> int:
+    """How many records went, or are none that the agent has now: each ends one memory at most."""
     ended = sum(not records.is_visible(records.parse(change.record.line)) for change in changes.records)
     return len(changes.removed) + ended
+
+
+def _has_memory(state: State) -> bool:
+    """Whether a record is left that can be a memory: fewer than the minimum count only where they were all. Most
+    states tell by their first record."""
+    return any(records.is_visible(records.parse(record.line)) for record in state.records())
+
+
+def _files_lost(vault: Vault, earlier: SequenceRow, changes: Changes, runtime: str, words: str) -> str | None:
+    """Files come with snapshots only."""
+    bases = [one.base for one in changes.entries if one.entry is None and one.base is not None]
+    entries = [one.entry for one in changes.entries if one.base is None and one.entry is not None]
+    deleted, created = (
+        sum(is_workspace_file(one.path, one.meta, runtime) for one in side) for side in (bases, entries)
+    )
+    if deleted - created < _FEWEST:
+        return None
+    before = len(files(vault.state(earlier.number), runtime))
+    if not is_file_loss(before, created, deleted, LIMITS):
+        return None
+    return f"{deleted - created} of {before} files were removed {words}"
+
+
+def files(state: State, runtime: str) -> set[str]:
+    """The files of the workspace in a state."""
+    return {one.path for one in state.entries() if is_workspace_file(one.path, one.meta, runtime)}
 
 
 def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
@@ -74,6 +108,13 @@ def _day_ago(vault: Vault, now: datetime, accepted: int | None) -> SequenceRow:
     return newer or found
 
 
-def is_over(vault: Vault, previous: int) -> bool:
-    """Whether what was lost since a state is back."""
-    return lost(memories(vault.state(previous)), memories(vault.state())) < MINIMUM
+def is_over(vault: Vault, previous: int, runtime: str) -> bool:
+    """Whether what was lost since a state is back: fewer are missing than would count, and not all."""
+    old, new = vault.state(previous), vault.state()
+    former = memories(old)
+    missing = lost(former, memories(new))
+    if missing >= LIMITS.minimum or is_memory_loss(len(former), 0, missing, LIMITS):
+        return False
+    before = files(old, runtime)
+    gone = len(before - files(new, runtime))
+    return not is_file_loss(len(before), 0, gone, LIMITS)

@@ -262,11 +262,11 @@ class Receiving:
             held = {"reason": f"what it had at sequence {lacks} is only at its former service", "previous": None}
         elif lacks is not None:
             held, lacks = (None, None) if made.kind == accepting.SNAPSHOT else (held, lacks)
-        elif held is not None and guard.is_over(vault, held["previous"]):
+        elif held is not None and guard.is_over(vault, held["previous"], row.facts.runtime or runtime):
             _let_go(vault, row)
             held = None
         if held is None and before is not None and before.number != made.number:
-            found = guard.look(vault, before, self._clock.now(), row.facts.accepted)
+            found = guard.look(vault, before, self._clock.now(), row.facts.accepted, row.facts.runtime or runtime)
             if found is not None:
                 vault.pin(found[1], guard.PIN)
                 held = {"reason": found[0], "previous": found[1]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import random
 import re
 import sqlite3
 from collections import Counter
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lifeboat_adapters.secrets.entropy import is_guessable
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import value_prints
@@ -289,3 +291,66 @@ def test_both_searches_find_the_same_words(parts: list[bytes]) -> None:
     by_word, anywhere = (prints.find(body, {mark: found}, everywhere=each) for each in (False, True))
     assert set(by_word) <= set(anywhere)
     assert bool(anywhere) == (letters_of(VALUE) in letters_of(body) and bool(anywhere))
+
+
+# Many lengths -------------------------------------------------------------------------------------------------------
+
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def drawn(count: int, seed: int) -> bytes:
+    return bytes(random.Random(seed).choices(_LETTERS, k=count))
+
+
+def test_values_of_a_thousand_lengths_are_searched_with_a_few() -> None:
+    """The work of a search is the text times the lengths that are compared at every place."""
+    prints = ValuePrints(MARKS.key)
+    known = dict(prints.of(drawn(length, length)) for length in range(16, 1016))
+    assert len({each.searched for each in known.values()}) <= 12
+    assert may_search_everywhere(bytes(8 << 20), known)
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+@pytest.mark.parametrize("chunk", [5, 64, 1 << 18])
+def test_each_of_many_values_is_found_by_its_beginning(
+    everywhere: bool, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(value_prints, "_CHUNK", chunk)
+    prints = ValuePrints(MARKS.key)
+    same = drawn(30, 0)  # some begin alike
+    values = [drawn(length, length) for length in range(16, 90)] + [same + drawn(length, length) for length in (1, 9)]
+    known = dict(map(prints.of, values))
+    body = b"\n".join([b"before", *values, same, b"after"])
+    found = prints.find(body, known, everywhere=everywhere)
+    assert [body[start:end] for start, end in found] == values
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_a_beginning_alone_is_not_the_value(everywhere: bool) -> None:
+    prints, value = ValuePrints(MARKS.key), drawn(60, 1)
+    known = dict([prints.of(value)])
+    for other in (value[:24] + b" x", value[:59], value[:24] + drawn(36, 2)):
+        assert prints.find(b"is %s here" % other, known, everywhere=everywhere) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"the name of the harbour is Juniper and the code is 8f7a3c91d2e4b6",
+        b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa0b9x8c7v6n5m4",
+        b"my password is correct horse battery staple lighthouse",
+        b"483920",
+    ],
+)
+def test_no_sum_is_kept_of_a_beginning_that_can_be_guessed(value: bytes) -> None:
+    _, made = ValuePrints(MARKS.key).of(value)
+    beginning = letters_of(value)[: made.begin_letters].decode()
+    assert not made.begin_letters or not is_guessable(beginning)
+    assert bool(made.begin_rolled) == bool(made.begin_letters)
+
+
+def test_a_print_of_an_earlier_release_is_found_by_its_whole_length() -> None:
+    prints, value = ValuePrints(MARKS.key), drawn(60, 1)
+    mark, made = prints.of(value)
+    former = ValuePrint(made.letters, made.rolled)
+    assert prints.find(b"is %s here" % value, {mark: former}, everywhere=False) == [(3, 63)]

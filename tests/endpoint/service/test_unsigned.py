@@ -183,6 +183,53 @@ def test_losses_add_up_over_a_day(client: Client, clock: ManualClock) -> None:
     assert client.held == {"reason": "6 of 11 memories were removed within a day", "previous": 0}
 
 
+def test_all_that_a_small_agent_knew_is_held_when_it_goes(client: Client) -> None:
+    client.write(TOPICS[:1])
+    client.snapshot()
+    (client.workspace / "MEMORY.md").unlink()
+    client.snapshot()
+    assert client.held == {"reason": "2 of 2 memories were removed at once", "previous": 0}
+    assert client.pins() == {0: ["held"]}
+    client.write(TOPICS[:1])
+    client.snapshot()
+    assert client.held is None and client.pins() == {}
+
+
+def test_a_small_agent_may_lose_a_part(client: Client) -> None:
+    client.write(TOPICS[:2])
+    client.snapshot()
+    client.write([])
+    client.snapshot()
+    assert client.held is None
+
+
+SOULS = ["SOUL", "IDENTITY", "USER", "AGENTS", "TOOLS"]
+
+
+def test_most_files_gone_in_a_snapshot_are_held_though_every_memory_is_there(client: Client) -> None:
+    for name in SOULS:
+        (client.workspace / f"{name}.md").write_text(f"# {name}\n")
+    client.snapshot()
+    for name in SOULS:
+        (client.workspace / f"{name}.md").unlink()
+    client.snapshot()
+    assert client.held == {"reason": "5 of 6 files were removed at once", "previous": 0}
+    for name in SOULS[:3]:
+        (client.workspace / f"{name}.md").write_text(f"# {name}\n")
+    client.snapshot()
+    assert client.held is None and client.pins() == {}
+
+
+def test_some_files_may_go(client: Client) -> None:
+    for name in SOULS:
+        (client.workspace / f"{name}.md").write_text(f"# {name}\n")
+    client.snapshot()
+    for name in SOULS[:3]:
+        (client.workspace / f"{name}.md").unlink()
+    client.snapshot()
+    assert client.held is None
+
+
 def test_a_few_memories_may_go(client: Client) -> None:
     client.snapshot()
     client.delta(TOPICS, TOPICS[3:], 0)

@@ -79,6 +79,7 @@ class Purged(msgspec.Struct, frozen=True):
     elsewhere: dict[str, int] = {}
     sealed: bool = False
     guessable: bool = False
+    let_in: tuple[str, ...] = ()
     unreachable: tuple[Unreachable, ...] = ()
     remotes: tuple[Remote, ...] = ()
     remains: tuple[str, ...] = ()

@@ -27,7 +27,7 @@ from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.purge_pages import ConfirmPage, PreviewPage, ProofPage, SearchPage, others_text
 from lifeboat_tui.screens.purge_proof import Line, outcome, proof
-from lifeboat_tui.screens.purge_receipt import ReceiptScreen, to_confirm
+from lifeboat_tui.screens.purge_receipt import LET_IN, ReceiptScreen, to_confirm
 from lifeboat_tui.screens.purge_wanted import Wanted, What, words
 from lifeboat_tui.widgets.dialogs import Choose
 from lifeboat_tui.widgets.listing import Listing
@@ -53,6 +53,7 @@ class Purge(ReceiptScreen):
     ACTS = (
         Act("go_on", "ctrl+n", "go on", "Do what this step says, then the next one comes", footer=True),
         Act("workspace", "w", "live files", "Cut the live files too, or leave them alone: looks again", footer=True),
+        Act("keep_print", "p", "keep print", "Keep a print of a text that can be guessed, or none: looks again"),
         Act("destroy", "D", "destroy", "Carry the purge out, once its words are typed", footer=True, writes=True),
         Act("stop", "c", "stop", "Stop what is at work; a purge that has begun is finished by whoever starts next"),
         Act(
@@ -62,6 +63,7 @@ class Purge(ReceiptScreen):
             "export", "e", "export", "Write the receipt into a file, for whoever wants proof", footer=True, writes=True
         ),
         Act("kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
+        LET_IN,
         Act("others", "o", "other agents", "Go on with another agent that holds it too"),
         Act("receipts", "v", "receipts", "Every purge, and whether its receipt holds"),
         FILTER,
@@ -74,6 +76,11 @@ byte. Nothing brings it back. A key or a password that leaked has to be revoked 
 What you look for is not shown, and stands in no log, no file and no list of processes. The preview says where it was
 found, with the end of each match at most, what happens where, and what nobody here can reach. Then words have to be
 typed. The proof is a signed receipt that anybody can check.
+
+Captures know a purged value of 16 characters or more again, by its print. Of what is shorter or can be guessed they
+keep none, because whoever has this disk could try all values against it. Such a text comes back with the next change
+of the file that holds it: cut the live files too, or keep a print all the same. A file that a purge left out of
+captures, such as a zip that changed, is captured again once you let it in.
 
 Endpoints that can read wait for 24 hours, so that whoever owns the data there can refuse. The second token makes it
 happen at once; it is used once, and kept nowhere.
@@ -208,14 +215,17 @@ happen at once; it is used once, and kept nowhere.
             "destroy",
             "workspace",
             "export",
-            "kept_out",
-            "others",
+            *("keep_print", "kept_out", "let_in", "others"),
         ):
             return AT_WORK
         if act == "go_on":
             return self._why_not_on()
-        if act == "workspace" and (self._step != PREVIEW or self._plan is None or self._plan.is_whole):
+        if act in ("workspace", "keep_print") and (self._step != PREVIEW or self._plan is None or self._plan.is_whole):
             return "that is for the preview of memories and texts"
+        if act == "keep_print" and self._plan is not None and not (self._plan.guessable or self._wanted.keep_print):
+            return "nothing of it can be guessed: a print is kept anyway"
+        if act == "let_in" and self._step not in (SEARCH, PROOF):
+            return "that is for before or after a purge"
         if act == "destroy":
             return self._why_not_destroy()
         if act in ("export", "confirm", "kept_out"):
@@ -322,6 +332,12 @@ happen at once; it is used once, and kept nowhere.
         self._wanted = replace(self._wanted, workspace=not self._wanted.workspace)
         said = "are cut too" if self._wanted.workspace else "are left alone, and kept out of captures"
         self.tell_user(f"Live files {said}.")
+        self.look()
+
+    def do_keep_print(self) -> None:
+        self._wanted = replace(self._wanted, keep_print=not self._wanted.keep_print)
+        said = "is kept: captures know the text again" if self._wanted.keep_print else "is not kept"
+        self.tell_user(f"A print of what can be guessed {said}.")
         self.look()
 
     @work(exclusive=True, group="purge", exit_on_error=False)
@@ -468,3 +484,6 @@ happen at once; it is used once, and kept nowhere.
 
     def do_kept_out(self) -> None:
         self.cut_kept_out(self._agent_id)
+
+    def do_let_in(self) -> None:
+        self.let_in(self._agent_id)

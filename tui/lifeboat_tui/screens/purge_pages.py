@@ -33,6 +33,7 @@ _OPTIONS = {
     "only": "not what a memory was before, nor what it became",
     "derived": "also what was derived from nothing else",
     "workspace": "cut the live files too; else they are kept out of captures",
+    "keep_print": "keep a print of a short text too: known again, but can be guessed",
 }
 
 

@@ -24,6 +24,14 @@ REVOKE = (
 NEVER = (
     "What no program here reaches: files you exported, machines that were off, backups of whoever keeps a second copy."
 )
+GUESSABLE = (
+    "Some of it could be guessed from a print, so none is kept: it comes back with the next change of the file that "
+    "holds it. w cuts it there; p keeps a print."
+)
+GUESSABLE_KEPT = (
+    "A print is kept of what can be guessed: captures know it again, but whoever has this disk can find it by trying. "
+    "p keeps none."
+)
 _PLACES = {"workspace": "live file", "undo": "undo folder", "home": "own file"}
 _KINDS = {"record": "memory", "file": "file", "name": "file name"}
 _MOST = 20
@@ -95,8 +103,10 @@ def remarks(plan: Purged, wanted: Wanted) -> Iterator[tuple[str, str]]:
     if plan.spared:
         count = count_text(len(plan.spared), "memory", "memories")
         yield "", f"{count} derived from it and from others as well stay: {listed(plan.spared[:3])}."
-    if plan.guessable:
-        yield "warning", "Some of it could be guessed from a print, so captures do not know it again elsewhere."
+    if wanted.keep_print:
+        yield "warning", GUESSABLE_KEPT
+    elif plan.guessable:
+        yield "warning", GUESSABLE
     if plan.sealed:
         yield "", "It is a secret that is cut out and sealed: only your key opens it, and it stays sealed."
     if plan.elsewhere:

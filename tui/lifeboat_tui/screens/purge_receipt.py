@@ -10,6 +10,7 @@ from textual import work
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.words import count_text, path_text
 from lifeboat_tui import documents
+from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.purge import Purged
 from lifeboat_tui.documents.receipts import DONE, WAITING, Confirmed, Vault
 from lifeboat_tui.screens.base import LifeboatScreen
@@ -20,6 +21,13 @@ CONFIRMS = (
     "The second token (scope purge) is one that whoever owns the endpoint has. It is used once, and kept nowhere.",
     "What the purge destroys there cannot be brought back.",
 )
+
+
+LETS_IN = (
+    "They may still hold the purged text: nobody can tell without opening them. Remove it first with the program that "
+    "each belongs to. Captures take them as they are then, also into second copies."
+)
+LET_IN = Act("let_in", "i", "let files in", "Capture again the files that a purge left out", writes=True)
 
 
 def to_confirm(vaults: tuple[Vault, ...]) -> list[Vault]:
@@ -96,6 +104,24 @@ class ReceiptScreen(LifeboatScreen):
                 said = await self.ask("purge", agent_id, "--kept-out", "--yes")
                 cut = documents.read(Purged, said.document).workspace or ()
                 self.tell_user(f"{count_text(len(cut), 'live file')} cut.")
+                self.after_confirming()
+        except LifeboatError as error:
+            self.failed(error)
+
+    @work(group="act", exit_on_error=False)
+    async def let_in(self, agent_id: str) -> None:
+        """Capture again the files that a purge left out, once the user says that they may hold it."""
+        try:
+            said = await self.ask("purge", agent_id, "--let-in", "--dry-run")
+            files = documents.read(Purged, said.document).let_in
+            if not files:
+                self.tell_user("No file is left out of captures because of a purge.")
+                return
+            lines = [*(path_text(path) for path in files), "", LETS_IN]
+            if await self.app.push_screen_wait(Confirm("Capture these files again", lines, yes="Let them in")):
+                said = await self.ask("purge", agent_id, "--let-in")
+                count = count_text(len(documents.read(Purged, said.document).let_in), "file")
+                self.tell_user(f"Captures take {count} again.")
                 self.after_confirming()
         except LifeboatError as error:
             self.failed(error)

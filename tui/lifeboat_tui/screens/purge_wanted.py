@@ -29,7 +29,8 @@ class What(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """`memory`: every memory that holds it, not the passage alone; `only`: not what a memory was or became; `derived`:
-    what came of it too; `workspace`: the live files too."""
+    what came of it too; `workspace`: the live files too; `keep_print`: captures know it again though it can be
+    guessed."""
 
     what: What = What.TEXT
     records: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Wanted:
     only: bool = False
     derived: bool = False
     workspace: bool = False
+    keep_print: bool = False
     reason: str = "user_request"
 
     @property
@@ -52,7 +54,8 @@ def words(wanted: Wanted, agent: str, *, dry_run: bool) -> tuple[str, ...]:
         said += [word for record in wanted.records for word in ("--record", record)]
     else:
         said.append({What.TEXT: "--text-stdin", What.PATTERN: "--pattern-stdin", What.ALL: "--all"}[wanted.what])
-    said += [f"--{name}" for name in ("memory", "only", "derived", "workspace") if _counts(wanted, name)]
+    options = ("memory", "only", "derived", "workspace", "keep_print")
+    said += [f"--{name.replace('_', '-')}" for name in options if _counts(wanted, name)]
     if wanted.reason != "user_request":
         said += ["--reason", wanted.reason]
     return tuple(said)

@@ -20,7 +20,7 @@ from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.purge_lines import painted
 from lifeboat_tui.screens.purge_proof import Line, audited, findings, heading, proof, what_went, where_it_stands
-from lifeboat_tui.screens.purge_receipt import ReceiptScreen, to_confirm
+from lifeboat_tui.screens.purge_receipt import LET_IN, ReceiptScreen, to_confirm
 from lifeboat_tui.text import named, plain, short_age
 from lifeboat_tui.widgets.dialogs import Ask
 from lifeboat_tui.widgets.listing import Listing
@@ -52,6 +52,7 @@ class Receipts(ReceiptScreen):
             "confirm", "t", "confirm", "Let it happen now where it waits, by the second token", footer=True, writes=True
         ),
         Act("kept_out", "x", "cut live files", "Cut from live files what was purged and still lies there", writes=True),
+        LET_IN,
         Act("check", "V", "verify a file", "Whether a receipt in a file holds, whoever made it", footer=True),
         FILTER,
     )
@@ -159,14 +160,14 @@ that was exported can be checked on any machine, offline.
     # Acts -------------------------------------------------------------------------------------------------------
 
     def why_not(self, act: str) -> str | None:
-        if act not in ("audit", "export", "confirm", "kept_out"):
+        if act not in ("audit", "export", "confirm", "kept_out", "let_in"):
             return None
         one = self._chosen()
         if one is None:
             return "there is no receipt under the cursor"
         if act == "confirm" and not to_confirm(one.vaults):
             return "it waits nowhere"
-        if act == "kept_out" and self.lifeboat.find_agent(one.agent_id) is None:
+        if act in ("kept_out", "let_in") and self.lifeboat.find_agent(one.agent_id) is None:
             return "that agent is not here any more"
         return None
 
@@ -187,6 +188,11 @@ that was exported can be checked on any machine, offline.
         one = self._chosen()
         assert one is not None
         self.confirm_somewhere(one.id, one.vaults)
+
+    def do_let_in(self) -> None:
+        one = self._chosen()
+        assert one is not None
+        self.let_in(one.agent_id)
 
     def do_kept_out(self) -> None:
         one = self._chosen()

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Row
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.credentials import profiles, shares
 from lifeboat_adapters.openclaw.credentials.shares import Share
@@ -55,10 +56,10 @@ def of_agent(connection: sqlite3.Connection) -> Store | None:
     )
 
 
-def of_file(path: Path) -> Store:
+def of_file(path: Path, grounds: Grounds) -> Store:
     """The profile file of an agent of 2026.2 that is kept outside of the state folder. Raises RuntimeDatabaseError."""
     try:
-        document = _parsed(read_small(path), path.name)
+        document = _parsed(read_small(path, grounds), path.name)
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
     return Store(document, document)

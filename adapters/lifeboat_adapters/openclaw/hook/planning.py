@@ -17,6 +17,7 @@ from lifeboat_adapters.openclaw.hook import note as notes
 from lifeboat_adapters.openclaw.hook.note import Note
 from lifeboat_adapters.openclaw.hook.selection import ENTRY, NAME, is_started, refuse_switched_off
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan, HookStep
+from lifeboat_adapters.small_files import read_small
 
 JsonObject = dict[str, Any]
 
@@ -143,7 +144,7 @@ def _changed(folder: Path, wanted: dict[str, bytes]) -> dict[Path, bytes]:
 
 def _read(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return read_small(file)
     except OSError:
         return None
 

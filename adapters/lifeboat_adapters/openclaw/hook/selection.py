@@ -58,7 +58,7 @@ def _packs_name_hooks(installation: Installation) -> bool:
         return False
     with contextlib.suppress(RuntimeDatabaseError, ValueError):
         database = Path(installation.state_dir, host.STATE_DATABASE)
-        for packs in read_database(database, _packs, workspace=installation.workspace):
+        for packs in read_database(database, _packs, workspace=installation.grounds):
             return isinstance(packs, dict) and any(get(pack, "hooks") for pack in packs.values())
     return False
 

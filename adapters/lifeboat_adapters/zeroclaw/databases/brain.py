@@ -11,7 +11,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import Found, columns_of, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
-from lifeboat_adapters.held_files import followed
+from lifeboat_adapters.held_files import Guarded, followed
 from lifeboat_adapters.memory_stores import MemoryTable, VectorModel
 from lifeboat_adapters.zeroclaw import host, paths
 
@@ -24,7 +24,7 @@ _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 
 
 def path_of(installation: Installation) -> Path:
-    return followed(host.data_folder(installation) / paths.BRAIN, installation.workspace)
+    return followed(host.data_folder(installation) / paths.BRAIN, installation.grounds)
 
 
 def memory_store(installation: Installation) -> MemoryTable | None:
@@ -39,19 +39,19 @@ def memory_store(installation: Installation) -> MemoryTable | None:
             raise DatabaseAbsent(f"{path} is not there", fix=FIX)
         return None
     aliases = host.aliases_of(installation)
-    workspace = installation.workspace
-    (found,) = read_brain(path, lambda opened: iter([table_of(opened, path, aliases)]), workspace)
-    return replace(found, workspace=workspace)
+    grounds = installation.grounds
+    (found,) = read_brain(path, lambda opened: iter([table_of(opened, path, aliases)]), grounds)
+    return replace(found, workspace=grounds)
 
 
-def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], workspace: Path) -> Iterator[Found]:
+def read_brain(path: Path, read: Callable[[sqlite3.Connection], Iterator[Found]], grounds: Guarded) -> Iterator[Found]:
     """What is read of the database, in one transaction. Raises RuntimeDatabaseError, also for one that is empty."""
     try:
         if path.stat().st_size == 0:
             raise RuntimeDatabaseError(f"{path} is empty (0 bytes)", fix=FIX)
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {error.strerror}", fix=FIX) from error
-    return read_database(path, read, fix=FIX, workspace=workspace)
+    return read_database(path, read, fix=FIX, workspace=grounds)
 
 
 def table_of(connection: sqlite3.Connection, path: Path, aliases: tuple[str, ...]) -> MemoryTable:

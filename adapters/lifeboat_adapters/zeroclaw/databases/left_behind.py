@@ -30,7 +30,7 @@ def _of_nobody(installation: Installation) -> Iterator[Offer]:
     if installation.state_dir is None:
         return
     known = {agent.alias for agent in config.agents(host.values_of(installation))}
-    counts = brain.read_brain(brain.path_of(installation), _by_alias, installation.workspace)
+    counts = brain.read_brain(brain.path_of(installation), _by_alias, installation.grounds)
     for alias, count in counts:
         if alias not in known and alias not in host.aliases_of(installation):
             workspace = installation.state_dir / host.AGENTS / alias / host.WORKSPACE

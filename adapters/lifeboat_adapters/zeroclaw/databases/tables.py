@@ -17,7 +17,7 @@ from typing import Any
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.database_reading import as_json, columns_of, key_of, problem_of_table, read_database
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
-from lifeboat_adapters.held_files import followed
+from lifeboat_adapters.held_files import Grounds, followed
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.databases import brain
@@ -38,7 +38,7 @@ _OF_TURNS = ("state", "turn_id", "turn_started_at")
 @dataclass(frozen=True, slots=True)
 class Sources:
     """The databases of an agent; those that are not there are None. `is_first`: what names nobody is this agent's. In
-    `workspace` no link to one of them is followed."""
+    `grounds` no link to one of them is followed."""
 
     brain: Path | None
     knowledge: Path | None
@@ -47,7 +47,7 @@ class Sources:
     sessions: Path | None
     transcripts: tuple[Path, ...]
     is_first: bool
-    workspace: Path
+    grounds: Grounds
 
     def files(self) -> list[Path]:
         every = (self.brain, self.knowledge, self.cron, self.stranded, self.sessions, *self.transcripts)
@@ -57,16 +57,16 @@ class Sources:
 def sources(installation: Installation) -> Sources:
     values = host.values_of(installation)
     data = host.data_folder(installation)
-    workspace = installation.workspace
+    grounds = installation.grounds
     return Sources(
-        brain=_there(data / paths.BRAIN, workspace),
-        knowledge=_there(_knowledge(installation, values), workspace),
-        cron=_there(data / CRON, workspace),
-        stranded=_there(workspace / CRON, workspace) if installation.layout == paths.CURRENT else None,
-        sessions=_there(data / SESSIONS, workspace),
+        brain=_there(data / paths.BRAIN, grounds),
+        knowledge=_there(_knowledge(installation, values), grounds),
+        cron=_there(data / CRON, grounds),
+        stranded=_there(installation.workspace / CRON, grounds) if installation.layout == paths.CURRENT else None,
+        sessions=_there(data / SESSIONS, grounds),
         transcripts=tuple(sorted((data / "sessions").glob("*.jsonl"))),
         is_first=installation.native_id == host.first_alias(values),
-        workspace=workspace,
+        grounds=grounds,
     )
 
 
@@ -80,12 +80,12 @@ def rows(installation: Installation, *, transcripts: bool, cron: bool) -> Iterat
     found = sources(installation)
     if found.brain is not None:
         yield from brain.read_brain(
-            found.brain, lambda opened: _of_brain(opened, installation.native_id), installation.workspace
+            found.brain, lambda opened: _of_brain(opened, installation.native_id), installation.grounds
         )
     elif host.keeps_rows(installation):
         raise DatabaseAbsent(f"{brain.path_of(installation)} is not there", fix=brain.FIX)
     if found.knowledge is not None and found.is_first:
-        yield from _read(found.knowledge, _of_knowledge, installation.workspace)
+        yield from _read(found.knowledge, _of_knowledge, installation.grounds)
     if cron or found.stranded is not None:
         yield from (row for row in jobs(installation, found) if cron or STRANDED in row.values)
     if transcripts:
@@ -97,37 +97,37 @@ def problem(installation: Installation, path: str, data: bytes) -> str:
     whose database is gone was put back or given up."""
     data_folder, table = host.data_folder(installation), PurePosixPath(path).stem
     if path.startswith(paths.KNOWLEDGE):
-        return problem_of_table(_knowledge(installation, host.values_of(installation)), table, installation.workspace)
+        return problem_of_table(_knowledge(installation, host.values_of(installation)), table, installation.grounds)
     if path == paths.CRON_JOBS:
         scheduled = any(STRANDED not in _object(line) for line in data.decode("utf-8", "replace").splitlines())
-        return problem_of_table(data_folder / CRON, table, installation.workspace) if scheduled else ""
+        return problem_of_table(data_folder / CRON, table, installation.grounds) if scheduled else ""
     if path.startswith(f"{paths.SESSIONS}files/"):
         folder = data_folder / "sessions"
         return "" if folder.is_dir() else f"{folder} is not there"
     if not path.startswith(paths.SESSIONS):
         return ""
-    return problem_of_table(data_folder / SESSIONS, table, installation.workspace)
+    return problem_of_table(data_folder / SESSIONS, table, installation.grounds)
 
 
 def jobs(installation: Installation, found: Sources) -> Iterator[Row]:
     """Scheduled jobs that are no part of the configuration. Those left behind are marked, unless they were put back."""
     alias, known = installation.native_id, set()
     if found.cron is not None:
-        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first), found.workspace):
+        for row in _read(found.cron, lambda opened: _of_cron(opened, alias, is_first=found.is_first), found.grounds):
             known.add(row.key)
             yield row
     if found.stranded is not None:
-        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True), found.workspace):
+        for row in _read(found.stranded, lambda opened: _of_cron(opened, alias, is_first=True), found.grounds):
             if row.key not in known:
                 yield Row(row.path, row.key, {**row.values, STRANDED: True})
 
 
-def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]], workspace: Path) -> Iterator[Row]:
-    return read_database(path, read, fix="zeroclaw doctor", workspace=workspace)
+def _read(path: Path, read: Callable[[sqlite3.Connection], Iterator[Row]], grounds: Grounds) -> Iterator[Row]:
+    return read_database(path, read, fix="zeroclaw doctor", workspace=grounds)
 
 
-def _there(path: Path, workspace: Path) -> Path | None:
-    return followed(path, workspace) if os.path.isfile(path) else None
+def _there(path: Path, grounds: Grounds) -> Path | None:
+    return followed(path, grounds) if os.path.isfile(path) else None
 
 
 def _knowledge(installation: Installation, values: JsonObject) -> Path:
@@ -159,11 +159,11 @@ def _of_cron(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> I
 def _of_sessions(alias: str, found: Sources) -> Iterator[Row]:
     if found.sessions is not None:
         yield from _read(
-            found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first), found.workspace
+            found.sessions, lambda opened: _of_transcripts(opened, alias, is_first=found.is_first), found.grounds
         )
     if found.is_first:
         for path in found.transcripts:
-            yield from _of_file(path, found.workspace)
+            yield from _of_file(path, found.grounds)
 
 
 def _of_transcripts(connection: sqlite3.Connection, alias: str, *, is_first: bool) -> Iterator[Row]:
@@ -187,10 +187,10 @@ def _of_agent(columns: list[str], column: str, alias: str, *, is_first: bool) ->
     return (f"{column} = ?" + (f" OR coalesce({column}, '') = ''" if is_first else ""), (alias,))
 
 
-def _of_file(path: Path, workspace: Path) -> Iterator[Row]:
+def _of_file(path: Path, grounds: Grounds) -> Iterator[Row]:
     """A transcript of early builds, by line."""
     try:
-        lines = read_small(path, workspace).decode("utf-8", "replace").splitlines()
+        lines = read_small(path, grounds).decode("utf-8", "replace").splitlines()
     except OSError as error:
         raise RuntimeDatabaseError(f"{path}: {error}") from error
     for number, line in enumerate(lines):

@@ -112,7 +112,7 @@ def _has_snapshot(installation: Installation, order: WriteOrder) -> bool:
 
 
 def _read(path: Path, installation: Installation) -> Brain:
-    read = brain.read_brain(path, lambda opened: iter([_checked(opened, path, installation)]), installation.workspace)
+    read = brain.read_brain(path, lambda opened: iter([_checked(opened, path, installation)]), installation.grounds)
     (found,) = read
     return found
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
+from lifeboat_adapters.held_files import Guarded
 from lifeboat_adapters.zeroclaw.databases import brain
 from lifeboat_adapters.zeroclaw.restore import ddl
 from lifeboat_alf.seams.files import flush
@@ -51,7 +52,7 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def make(
-    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Path | None = None
+    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded = None
 ) -> None:
     """Make a database at `target`, which is free: from the one at `source`, else of `tables`. Below `workspace` no link
     in the path of the source is followed.
@@ -76,9 +77,7 @@ def make(
         raise
 
 
-def _fill(
-    target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Path | None
-) -> None:
+def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change: Change, workspace: Guarded) -> None:
     if source is not None:
         list(read_database(source, lambda opened: _copied(opened, target), fix=brain.FIX, workspace=workspace))
         if stamp(source) != planned:

@@ -81,7 +81,7 @@ def _plan(
     wanted = tuple(table for table in every if table.path in order.tables)
     if not wanted:
         return
-    path = followed(path, installation.workspace)
+    path = followed(path, installation.grounds)
     source = path if path.is_file() else None
     planned = database_files.stamp(path)
     merge = _Merge(installation, order, wanted)
@@ -90,10 +90,10 @@ def _plan(
             connection.executescript(new)
             found = merge.plan(connection)
     else:
-        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]), installation.workspace)
+        (found,) = brain.read_brain(path, lambda opened: iter([_checked(opened, path, merge)]), installation.grounds)
 
     def write(target: Path) -> None:
-        database_files.make(target, source, planned, new, found.make, installation.workspace)
+        database_files.make(target, source, planned, new, found.make, installation.grounds)
 
     yield DatabaseWrite(
         path=path,

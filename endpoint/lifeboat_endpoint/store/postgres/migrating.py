@@ -11,6 +11,7 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.postgres import failures
 from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Pools, connect
 from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
+from lifeboat_endpoint.store.postgres.policies import quoted_name
 
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
 OLDEST = 15
@@ -114,9 +115,9 @@ def roles_sql(owner: str, api: str, worker: str, database: str) -> str:
     """What a superuser runs once in the database, before `prepare`: three roles that may do as little as they need.
     Their passwords are for whoever runs it to set."""
     rights = "login nosuperuser nocreatedb nocreaterole noinherit noreplication nobypassrls"
-    names = [_quoted(name) for name in (owner, api, worker)]
+    names = [quoted_name(name) for name in (owner, api, worker)]
     lines = [f"create role {name} {rights};" for name in names]
-    place = _quoted(database)
+    place = quoted_name(database)
     api_text = "'" + api.replace("'", "''") + "'"
     lines += [
         f"-- {RESERVED_CONNECTIONS} connections stay for workers, `endpoint doctor` and `endpoint prepare`.",
@@ -160,7 +161,7 @@ def _newer(found: int, known: int) -> errors.EndpointNewer:
 def _run(connection: Connection, migration: Migration, roles: dict[str, str]) -> None:
     text = migration.text
     for mark, name in roles.items():
-        text = text.replace(mark, _quoted(name))
+        text = text.replace(mark, quoted_name(name))
     for mark, expression in (*_POLICIES.items(), *_MACROS.items()):
         text = text.replace(mark, expression)
     added = (migration.number, migration.name, migration.sha256, roles["{api}"], roles["{worker}"])
@@ -185,7 +186,3 @@ def _check_server(connection: Connection, roles: tuple[str, str, str]) -> None:
     row = connection.execute("show server_encoding").fetchone()
     if row is None or row[0] != "UTF8":
         raise errors.EndpointSettings("the encoding of the database is not UTF8", fix="createdb --encoding UTF8 NAME")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
