@@ -39,7 +39,7 @@ from support.paths import TESTS
 
 _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
-_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_")
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "COVERAGE_")
 """Prefixes of variables that Python reads when it starts."""
 _HEADER = struct.Struct("!II")
 """Bytes of the request, and of its pid in the answer."""
