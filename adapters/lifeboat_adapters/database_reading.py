@@ -20,6 +20,7 @@ from lifeboat_adapters.database_copies import is_half_written, open_copy
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import HeldFile, can_hold, identity, open_files
 from lifeboat_alf.seams.beneath import Identity, LinkInPath
+from lifeboat_alf.system_texts import refusal_reason
 
 Found = TypeVar("Found")
 
@@ -49,7 +50,7 @@ def read_database(
     except LinkInPath as error:
         raise RuntimeDatabaseError(f"{path}: a link stands in its path, and is not followed") from error
     except (sqlite3.Error, OSError, UnicodeError) as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
 
 def problem_of_table(path: Path, table: str | None, workspace: Path | None = None) -> str:

@@ -15,6 +15,7 @@ from lifeboat_adapters.contract import Row
 from lifeboat_adapters.database_reading import key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import paths
+from lifeboat_alf.system_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -54,7 +55,7 @@ def rows(state_dir: Path, agent: str) -> Iterator[Row]:
             archived = f"{paths.SESSION_FILES}{name.removesuffix('.json')}" + (".jsonl" if name == INDEX else "")
             yield from (Row(archived, key_of((number,)), values) for number, values in enumerate(found))
         except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
-            raise RuntimeDatabaseError(f"{path}: {error}") from error
+            raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
 
 def problem(state_dir: Path, agent: str) -> str:
