@@ -29,6 +29,8 @@ _LOG, _SHARED_MEMORY = "-wal", "-shm"
 _IS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST = 2**63 - 1
+_OPENINGS = 20
+"""How often a database is opened until no other thread opens a file meanwhile."""
 
 
 def read_database(
@@ -94,15 +96,28 @@ def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     if in_use and held.find(_SHARED_MEMORY) is None:
         raise RuntimeDatabaseError(f"{held.place} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
-    known = open_files()
-    uri = f"{held.place.as_uri()}?{mode}"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2)) as connection:
-        connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
-        if known is not None and not _has_opened(held, known, in_use=in_use):
-            raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
+    with closing(_connected(held, f"{held.place.as_uri()}?{mode}", in_use=in_use)) as connection:
         yield connection
     if not in_use and _stamp(held) != before:
         raise RuntimeDatabaseError(f"{held.place} changed while it was read")
+
+
+def _connected(held: HeldFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
+    """Return a connection that has opened the files of the folder that is held. The system tells what the process has
+    open, not the connection: where another thread opens a file at this moment, the database is opened again. Raises
+    RuntimeDatabaseError, sqlite3.Error."""
+    for _ in range(_OPENINGS):
+        known = open_files()
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2)
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+            if known is None or _has_opened(held, known, in_use=in_use):
+                return connection
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+    raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
 
 
 def _has_opened(held: HeldFile, known: Counter[Identity], *, in_use: bool) -> bool:
