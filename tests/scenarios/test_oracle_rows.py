@@ -1,5 +1,5 @@
 """Random lives of an agent whose runtime keeps rows in its own database, with purges of texts that stand in them: every
-kept sequence of the vault and of a folder is what a model says. `LIFEBOAT_ORACLE_SEED=SEED` repeats a round alone."""
+kept sequence of the vault and of every remote is what a model says. `LIFEBOAT_ORACLE_SEED=SEED` repeats one round."""
 
 from __future__ import annotations
 
