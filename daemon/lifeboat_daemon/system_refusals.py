@@ -20,6 +20,10 @@ def of_system(error: OSError | sqlite3.Error) -> DaemonError:
     if isinstance(error, OSError):
         kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
         return kind(describe_refusal(error))
+    return _of_cache(error)
+
+
+def _of_cache(error: sqlite3.Error) -> DaemonError:
     import sqlite3
 
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,4 +1,4 @@
-"""What the system refuses reaches a user in words: no handler formats an OSError as Python does, with its number."""
+"""What the system refuses reaches a user in words: no text shows an OSError as Python does, with its number."""
 
 from __future__ import annotations
 
@@ -19,10 +19,16 @@ def _is_of_system(name: str) -> bool:
     return isinstance(found, type) and issubclass(found, OSError)
 
 
-def _catches_system(handler: ast.ExceptHandler) -> bool:
-    return handler.type is not None and any(
-        isinstance(node, ast.Name) and _is_of_system(node.id) for node in ast.walk(handler.type)
-    )
+def _names_system(types: ast.expr | None) -> bool:
+    return types is not None and any(isinstance(node, ast.Name) and _is_of_system(node.id) for node in ast.walk(types))
+
+
+def _errors(node: ast.AST) -> Iterator[str]:
+    """Yield what an error of the system is called in a handler or in a function that takes one."""
+    if isinstance(node, ast.ExceptHandler) and node.name and _names_system(node.type):
+        yield node.name
+    if isinstance(node, ast.FunctionDef):
+        yield from (each.arg for each in node.args.args if _names_system(each.annotation))
 
 
 def _formats(node: ast.AST, name: str) -> bool:
@@ -37,14 +43,13 @@ def _formats(node: ast.AST, name: str) -> bool:
 
 
 def _raw_texts(path: Path) -> Iterator[str]:
-    for handler in ast.walk(ast.parse(path.read_bytes())):
-        if isinstance(handler, ast.ExceptHandler) and handler.name and _catches_system(handler):
-            for node in ast.walk(handler):
-                if _formats(node, handler.name):
-                    yield f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', handler.lineno)}"
+    for scope in ast.walk(ast.parse(path.read_bytes())):
+        for name in _errors(scope):
+            lines = [getattr(node, "lineno", 0) for node in ast.walk(scope) if _formats(node, name)]
+            yield from (f"{path.relative_to(ROOT)}:{line}" for line in lines)
 
 
-def test_no_handler_formats_an_error_of_the_system_itself() -> None:
+def test_no_text_is_made_of_an_error_of_the_system_itself() -> None:
     sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path != ROOT / PARSED]
     found = [place for path in sources for place in _raw_texts(path)]
     assert not found, "use lifeboat_alf.system_texts: " + ", ".join(found)

@@ -171,7 +171,7 @@ class Walk:
     def _unreadable(self, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:
             return
-        self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
+        self.scan.unread[self.root.prefix + relative] = refusal_reason(error)
 
     def _entry(self, entry: FolderEntry, relative: str, log: FolderEntry | None) -> bool:
         native = self.root.prefix + relative

@@ -217,4 +217,4 @@ def _take_back(context: Context, journal: Journal, error: OSError) -> None:
             fix=moves.way_out(second),
         ) from error
     put_away(context, replace(journal, phase=STAGING))
-    raise RestoreFailed(f"{error}; everything was put back", fix=moves.way_out(error)) from error
+    raise RestoreFailed(f"{describe_refusal(error)}; everything was put back", fix=moves.way_out(error)) from error
