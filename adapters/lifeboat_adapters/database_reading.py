@@ -22,6 +22,7 @@ from lifeboat_adapters.database_copies import is_half_written, open_copy
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Guarded, HeldFile, can_hold, identity, open_files
 from lifeboat_alf.seams.beneath import Identity, LinkInPath
+from lifeboat_alf.system_texts import refusal_reason
 
 Found = TypeVar("Found")
 
@@ -32,6 +33,8 @@ _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _LARGEST = 2**63 - 1
 OPEN_SECONDS = 30.0
 """A database in use is opened in less than the two seconds that its lock is waited for."""
+_OPENINGS = 20
+"""How often a database is opened until no other thread opens a file meanwhile."""
 
 
 def read_database(
@@ -54,7 +57,7 @@ def read_database(
     except LinkInPath as error:
         raise RuntimeDatabaseError(f"{path}: a link stands in its path, and is not followed") from error
     except (sqlite3.Error, OSError, UnicodeError) as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
 
 def problem_of_table(path: Path, table: str | None, workspace: Guarded = None) -> str:
@@ -98,14 +101,23 @@ def _opened(held: HeldFile, fix: str | None) -> Iterator[sqlite3.Connection]:
     if in_use and held.find(_SHARED_MEMORY) is None:
         raise RuntimeDatabaseError(f"{held.place} was not closed properly", fix=fix)
     mode = "mode=ro" if in_use else "mode=ro&immutable=1"
-    known = open_files()
-    uri = f"{held.place.as_uri()}?{mode}"
-    with closing(_connect(held, uri)) as connection:
-        if known is not None and not _has_opened(held, known, in_use=in_use):
-            raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
+    with closing(_connected(held, f"{held.place.as_uri()}?{mode}", in_use=in_use)) as connection:
         yield connection
     if not in_use and _stamp(held) != before:
         raise RuntimeDatabaseError(f"{held.place} changed while it was read")
+
+
+def _connected(held: HeldFile, uri: str, *, in_use: bool) -> sqlite3.Connection:
+    """Return a connection that has opened the files of the folder that is held. The system tells what the process has
+    open, not the connection: where another thread opens a file at this moment, the database is opened again. Raises
+    RuntimeDatabaseError, sqlite3.Error."""
+    for _ in range(_OPENINGS):
+        known = open_files()
+        connection = _connect(held, uri)
+        if known is None or _has_opened(held, known, in_use=in_use):
+            return connection
+        connection.close()
+    raise RuntimeDatabaseError(f"{held.place} was exchanged while it was opened")
 
 
 def _connect(held: HeldFile, uri: str) -> sqlite3.Connection:
@@ -116,7 +128,11 @@ def _connect(held: HeldFile, uri: str) -> sqlite3.Connection:
     def connect() -> None:
         try:
             made = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=2, check_same_thread=False)
-            made.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+            try:
+                made.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # opens the log as well
+            except BaseException:
+                made.close()
+                raise
         except Exception as error:
             opening.set_exception(error)
         else:

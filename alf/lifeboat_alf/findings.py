@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.system_texts import describe_refusal
 
 
 class Level(StrEnum):
@@ -62,4 +63,4 @@ def run(
         amended(error)
         yield Checked(name, title, Finding(Level.ERROR, title, f"{error.title}: {error.message}", error.fix))
     except OSError as error:
-        yield Checked(name, title, Finding(Level.ERROR, title, str(error)))
+        yield Checked(name, title, Finding(Level.ERROR, title, describe_refusal(error)))

@@ -11,6 +11,7 @@ from typing import Any
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon import config
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
@@ -123,7 +124,7 @@ def read(context: Context, agent_id: str) -> Agent:
     except FileNotFoundError:
         raise UnknownAgent(f"no agent has the id {agent_id}") from None
     except OSError as error:
-        problem = ConfigError(f"{path}: {error}")
+        problem = ConfigError(f"{path}: {refusal_reason(error)}")
         return _last_good(context.files, good, agent_id, problem)
     try:
         agent = parse(data, agent_id)

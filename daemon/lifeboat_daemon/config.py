@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.misplaced_words import holds_recovery_words
@@ -135,7 +136,7 @@ def _read(path: Path, files: FileOperations, good: Path | None = None) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{path}: {refusal_reason(error)}") from error
 
 
 def parse(data: bytes, name: str = FILE) -> dict[str, Any]:

@@ -81,15 +81,7 @@ LifeboatError
 
 from __future__ import annotations
 
-import contextlib
-import errno
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from lifeboat_alf.errors import LifeboatError
-
-if TYPE_CHECKING:
-    import sqlite3  # a megabyte, and the daemon has no database
 
 
 class DaemonError(LifeboatError):
@@ -348,55 +340,6 @@ class DiskFull(SystemRefused):
     title = "There is no space left"
     fix = "free some space on that disk, then the same command again"
     retryable = True
-
-
-def of_system(error: OSError | sqlite3.Error) -> DaemonError:
-    """An error of the system, or of a cache, as one of ours."""
-    if isinstance(error, OSError):
-        kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else SystemRefused
-        return kind(str(error))
-    import sqlite3
-
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return Busy(f"a cache is in use: {error}")
-    return (DiskFull if code == sqlite3.SQLITE_FULL else SystemRefused)(f"a cache in the home: {error}")
-
-
-def as_known(error: Exception) -> LifeboatError:
-    """Return an error as one of ours. Of a mistake of the program, report type and place only: its text may hold
-    secrets."""
-    if isinstance(error, LifeboatError):
-        return error
-    import sqlite3
-
-    if isinstance(error, OSError | sqlite3.Error):
-        return of_system(error)
-    return UnexpectedError(f"{type(error).__name__} {_place(error)}".rstrip())
-
-
-def _place(error: Exception) -> str:
-    """Where in the program it happened: module and line of the innermost code of ours."""
-    place, trace = "", error.__traceback__
-    while trace is not None:
-        module = trace.tb_frame.f_globals.get("__name__", "")
-        if module.startswith("lifeboat_"):
-            place = f"in {module}, line {trace.tb_lineno}"
-        trace = trace.tb_next
-    return place
-
-
-@contextlib.contextmanager
-def system_errors() -> Iterator[None]:
-    """Whatever the system refuses in here is raised as SystemRefused, DiskFull or Busy."""
-    import sqlite3
-
-    try:
-        yield
-    except ReaderGone:
-        raise
-    except (OSError, sqlite3.Error) as error:
-        raise of_system(error) from error
 
 
 class ReaderGone(BrokenPipeError):

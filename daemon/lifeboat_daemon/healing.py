@@ -12,6 +12,7 @@ from pathlib import Path
 from lifeboat_alf import layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.state import BodyAbsent, State
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.progress import Tell
@@ -44,7 +45,7 @@ def heal(
         try:
             healed += _from_remote(context, agent, vault, config, left)
         except (LifeboatError, OSError) as error:
-            missed.append(f"{config.name} could not be asked for the damaged bytes: {error}")
+            missed.append(f"{config.name} could not be asked for the damaged bytes: {refusal_reason(error)}")
     return healed, missed
 
 

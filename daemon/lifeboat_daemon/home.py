@@ -28,6 +28,7 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_alf.system_texts import describe_refusal, refusal_reason
 from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
 from lifeboat_daemon.misplaced_words import refuse_in_environment
 from lifeboat_daemon.path_variables import HOME, refuse_relative_paths
@@ -139,7 +140,7 @@ class Home:
         try:
             return read_all(files, self.folder / "id").decode().strip()
         except OSError as error:
-            raise HomeError(f"{self.folder}: {error}") from error
+            raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
 
     def exists(self) -> bool:
         """Whether a home was made here."""
@@ -169,7 +170,7 @@ class Home:
         except Timeout:
             raise HomeError(f"{self.folder}: another process has been making it for {_WAIT:.0f} seconds") from None
         except OSError as error:
-            raise HomeError(f"{self.folder}: {error}") from error
+            raise HomeError(f"{self.folder}: {describe_refusal(error)}") from error
         return self
 
     @property
@@ -192,7 +193,7 @@ class Home:
         try:
             return int(read_all(files, path))
         except (OSError, ValueError) as error:
-            raise HomeError(f"{path}: {error}") from error
+            raise HomeError(f"{path}: {refusal_reason(error)}") from error
 
     def is_older(self, files: FileOperations) -> bool:
         """Whether an earlier release made it and nobody has brought it up. Raises HomeError."""

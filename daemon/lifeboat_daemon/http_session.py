@@ -19,8 +19,9 @@ from typing import BinaryIO, NamedTuple
 from urllib.parse import urlencode
 
 from lifeboat_daemon import http_addresses, http_certificates
-from lifeboat_daemon.errors import Cancelled, NotPrivate, NotTheOne, Unreachable, of_system
+from lifeboat_daemon.errors import Cancelled, NotPrivate, NotTheOne, Unreachable
 from lifeboat_daemon.http import Answering, Connections, Limits
+from lifeboat_daemon.system_refusals import of_system
 
 Progress = Callable[[int, int], None]
 """(bytes moved, bytes in all; 0 where nobody knows yet)"""

@@ -19,11 +19,11 @@ from lifeboat_daemon.agent import everyone
 from lifeboat_daemon.capture import commit
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.folder_names import folders_in, is_there
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.purge import receipts, resigning
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.errors import VaultDamaged, VaultError, VaultNewer
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_endpoint.vault.vault import FILE

@@ -22,7 +22,8 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all
-from lifeboat_daemon.errors import Busy, of_system
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.system_refusals import of_system
 
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context

@@ -13,8 +13,9 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, system_errors
+from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import home_lock
+from lifeboat_daemon.system_refusals import system_errors
 
 
 def rebuild(context: Context) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf.seams.files import read_all, write_atomic
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon import config, state_cache
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
@@ -122,7 +123,7 @@ def dismissed(context: Context) -> frozenset[str]:
     except FileNotFoundError:
         return frozenset()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+        raise ConfigError(f"{path}: {refusal_reason(error)}") from error
     if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
         raise ConfigError(f"{path}: {DISMISSED} is not a list of folders")
     return frozenset(found)

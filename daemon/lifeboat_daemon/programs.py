@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_adapters.secrets.redaction import redacted
+from lifeboat_alf.system_texts import describe_refusal
 
 _PASSED_ON = frozenset(
     {
@@ -91,7 +92,7 @@ def run(
             start_new_session=True,
         )
     except OSError as error:
-        return Ran(tuple(command), None, str(error))
+        return Ran(tuple(command), None, describe_refusal(error))
     try:
         output, _ = process.communicate(input, timeout=timeout_seconds)
     except subprocess.TimeoutExpired:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lifeboat_daemon import clock_trust, leftovers, room
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.remotes import keeping
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.vault import Retention, ThinReport, Vault
 from lifeboat_endpoint.vault.retention import shorter, to_drop
 

@@ -16,11 +16,12 @@ from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon import programs
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import HookFailed, system_errors
+from lifeboat_daemon.errors import HookFailed
 from lifeboat_daemon.interpreter import python
 from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.path_variables import HOME as VARIABLE
 from lifeboat_daemon.runtime_folder import real_place, without_links
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.words import argument
 
 _WITHOUT_SCRIPT = "import sys; from lifeboat_daemon.cli import main; sys.exit(main())"

@@ -11,7 +11,6 @@ from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes, not_captured
 from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.health.standing import (
     ERROR,
@@ -41,6 +40,7 @@ from lifeboat_daemon.purge.keep_out import FOUND, found_in, met_in
 from lifeboat_daemon.remotes import facts as remote_facts
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.words import argument, path_text, size_text
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault

@@ -11,12 +11,12 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.outcome import JsonObject, report_document
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.health import due, second_copies
 from lifeboat_daemon.health.states import ERROR, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RemoteDamaged
 

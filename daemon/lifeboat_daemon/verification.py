@@ -30,7 +30,7 @@ from lifeboat_daemon import healing, verification_rows
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, system_errors
+from lifeboat_daemon.errors import NothingToRestore
 from lifeboat_daemon.live_files import LiveFiles
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
@@ -43,6 +43,7 @@ from lifeboat_daemon.restore.plan import trusted
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.errors import RemoteError, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 

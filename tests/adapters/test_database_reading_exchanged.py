@@ -173,6 +173,26 @@ def test_no_row_of_another_database_is_read_when_its_folder_is_exchanged_before_
                 places.read(inside=False)
 
 
+def test_what_another_thread_opens_meanwhile_makes_no_exchange(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its file is open when the first connection is looked at, and another one when the second is."""
+    connect, opened = sqlite3.connect, list[Any]()
+
+    def beside(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        if len(opened) < 2:
+            opened.append((tmp_path / f"of another thread {len(opened)}").open("wb"))
+        return connect(*arguments, **options)
+
+    monkeypatch.setattr(sqlite3, "connect", beside)
+    try:
+        assert places.read(inside=False) == [OWN]
+        assert len(opened) == 2
+    finally:
+        for each in opened:
+            each.close()
+
+
 @pytest.mark.parametrize("every", [1, 2, 3, 5, 20])
 def test_no_row_of_another_database_is_copied_while_its_folder_is_exchanged_again_and_again(
     places: Places, every: int, monkeypatch: pytest.MonkeyPatch

@@ -22,8 +22,11 @@ SECRET = b"tide-key-0123456789/+abcfgh-jlmnopqrsuvwxz-ZYXWVUTSRQPONML"
 PAGES = (512, 1024, 4096, 65536)
 
 
-def _made(page: int, rows: Sequence[object], *, encoding: str = "UTF-8", vacuum: int = 0, schema: str = "") -> bytes:
-    """A database with these rows; those that are None are deleted again with the row before them."""
+def _made(
+    page: int, rows: Sequence[object], *, encoding: str = "UTF-8", vacuum: int = 0, schema: str = "", delete: str = ""
+) -> bytes:
+    """A database with these rows; those that are None are deleted again with the row before them, those that fit
+    `delete` at the end."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute(f"pragma page_size = {page}")
     connection.execute(f"pragma encoding = '{encoding}'")
@@ -35,6 +38,8 @@ def _made(page: int, rows: Sequence[object], *, encoding: str = "UTF-8", vacuum:
             connection.execute("insert into notes (id, said) values (?, ?)", (number, value))
         else:
             connection.execute("delete from notes where id = ?", (number - 1,))
+    if delete:
+        connection.execute(f"delete from notes where {delete}")
     made = connection.serialize()
     connection.close()
     return made
@@ -163,6 +168,20 @@ def test_of_many_large_rows_everything_is_read() -> None:
     data = _made(4096, texts)
     work = Work.for_size(len(data))
     assert list(page_readings(data, work)) and work.unread == set()
+
+
+@pytest.mark.parametrize("distance", [2, 3, 8])
+def test_of_many_large_rows_that_were_deleted_at_once_everything_is_read(distance: int) -> None:
+    """The sizes of the freed space in their pages look like page numbers, the same in every page."""
+    length = 1020 * 3 + (300 if distance < 8 else 100)
+    texts = [f"{number:05} ".ljust(length, "x") for number in range(500)]
+    data = _made(1024, texts, delete=f"id % {distance} = 0")
+    work = Work.for_size(len(data))
+    found = [reading.data for reading in page_readings(data, work)]
+    assert work.unread == set()
+    assert all(
+        any(text.encode()[100:] in each for each in found) for text in texts[distance : 20 * distance : distance]
+    )
 
 
 def test_no_list_is_followed_once_all_work_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

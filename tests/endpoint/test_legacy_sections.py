@@ -102,6 +102,39 @@ def test_lines_that_are_added_change_no_line_end_of_others(
         assert renewed("MEMORY.md", note.encode(), split("MEMORY.md", edited)) == edited.encode()
 
 
+OPEN = st.sampled_from(
+    ["", "\r", "\r\r", "\r\r\r", "\x0b", "\x0c", "\u2028", "\u2029", "\x85", "\n\r", "\r\n\r\r", "\n"]
+)
+"""How a note may end."""
+
+
+@given(WRITTEN, OPEN, CHANGES, st.booleans())
+def test_a_note_keeps_the_characters_that_it_ends_with(
+    lines: list[tuple[str, str]], rest: str, changes: list[tuple[int, str]], client_keeps: bool
+) -> None:
+    """Of a lone CR at the end of a note, some releases of that client keep the line without it, and others with it."""
+    last, end = "text", rest
+    note, first = _note(lines, is_open=False) + last + end, _first_said(lines)
+    for number, (at, text) in enumerate(changes):
+        place = first + at % (len(lines) - first + 1)
+        if place < len(lines):
+            lines[place] = (text.format(number), lines[place][1])
+        else:
+            last = text.format(number)
+    edited = _note(lines, is_open=False) + last + end
+    sections = split("MEMORY.md", edited)
+    if client_keeps and edited.endswith("\r"):
+        sections[-1] = sections[-1]._replace(content=sections[-1].content + "\r")
+    assert renewed("MEMORY.md", note.encode(), sections) == edited.encode()
+
+
+@pytest.mark.parametrize("end", ["", "\r", "\r\r", "\r\n"])
+def test_a_line_behind_the_last_one_takes_none_of_its_characters(end: str) -> None:
+    note = f"## A\ntext{end}"
+    made = renewed("MEMORY.md", note.encode(), [*split("MEMORY.md", note), Section(3, "## B")])
+    assert made is not None and made.startswith(note.encode())
+
+
 def test_a_section_that_was_moved_keeps_its_line_ends() -> None:
     first, second, third = "## A\r\none\n", "## B\n\r\ntwo\r\n", "## C\nthree\n"
     edited = second + third + first

@@ -1,5 +1,6 @@
 """Random lives of an agent whose runtime keeps rows in its own database, with purges of texts that stand in them: every
-kept sequence of the vault and of a folder is what a model says. `LIFEBOAT_ORACLE_SEED=SEED` repeats a round alone."""
+kept sequence of the vault and of a remote, and the newest of each other kind of remote, is what a model says.
+`LIFEBOAT_ORACLE_SEED=SEED` repeats one round."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from support.oracle.choosing import SEED, chosen_seeds
 from support.oracle.runtime_rows import KINDS, RowsRound
 
-ROUNDS = 4
+ROUNDS = 3
 
 
 @pytest.mark.parametrize("runtime", KINDS)

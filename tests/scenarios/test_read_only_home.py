@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -51,6 +52,41 @@ def _make_read_only(home: Path) -> None:
         path.chmod(0o500 if path.is_dir() else 0o400)
 
 
+def _make_vault_read_only(home: Path) -> None:
+    for path in [home / "vault", *(home / "vault").rglob("*")]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
+
+
+READING: dict[str, Callable[[UsedHome], tuple[str | Path, ...]]] = {
+    "timeline": lambda used: ("timeline", "ada"),
+    "log": lambda used: ("log", "ada"),
+    "diff of two sequences": lambda used: ("diff", "ada", "0", "1"),
+    "diff to the workspace": lambda used: ("diff", "ada", "0"),
+    "diff from the newest": lambda used: ("diff", "ada"),
+    "agents show": lambda used: ("agents", "show", "ada"),
+    "agents list": lambda used: ("agents", "list"),
+    "restore elsewhere": lambda used: (
+        *("restore", "ada", "--to", used.folder / "back" / "workspace"),
+        *("--with-credentials", "--no-reindex"),
+    ),
+    "restore preview": lambda used: ("restore", "ada", "--dry-run"),
+    "verify": lambda used: ("verify", "ada"),
+    "search": lambda used: ("search", "ada", "tea"),
+    "search of the past": lambda used: ("search", "ada", "tea", "--history"),
+    "records list": lambda used: ("records", "list", "ada"),
+    "status": lambda used: ("status",),
+    "receipts list": lambda used: ("receipts", "list"),
+    "keys status": lambda used: ("keys", "status"),
+    "remote list": lambda used: ("remote", "list"),
+    "config list": lambda used: ("config", "list"),
+}
+"""What only reads, by its name."""
+UNWRITABLE: dict[str, Callable[[Path], None]] = {
+    "the vault": _make_vault_read_only,
+    "the home": _make_read_only,
+}
+
+
 def _head(used: UsedHome) -> int:
     number: int = run("status")["agents"][0]["sequence"]
     return number
@@ -66,7 +102,8 @@ def _check_all_readable(used: UsedHome, head: int) -> None:
         back = used.folder / f"back-{at}" / "workspace"
         done = run("restore", "ada", "--at", at, "--to", back, "--with-credentials", "--no-reindex")
         assert (back / ".env").read_text() == FILES[".env"] and (back / "chart.txt").read_text() == FILES["chart.txt"]
-        assert any("no receipt of this restore is kept" in warning for warning in done["warnings"])
+        (said,) = (warning for warning in done["warnings"] if "no receipt of this restore is kept" in warning)
+        assert said.endswith("ermission denied") and "Errno" not in said
 
 
 def test_everything_that_was_kept_is_read_and_restored_elsewhere(used: UsedHome) -> None:
@@ -158,3 +195,54 @@ def test_a_restore_to_another_place_waits_for_the_purge_that_holds_a_lock_which_
             path.chmod(0o500 if path.is_dir() else 0o400)
         refused = run("restore", "ada", "--to", used.folder / "back" / "workspace", "--no-reindex", expect=1)
         assert refused["error"]["code"] == "busy"
+
+
+@pytest.mark.parametrize("what", UNWRITABLE)
+@pytest.mark.parametrize("command", READING)
+def test_what_only_reads_works_where_nothing_can_be_written(used: UsedHome, command: str, what: str) -> None:
+    (used.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
+    with not_root(used.folder):
+        UNWRITABLE[what](used.home)
+        run(*READING[command](used))
+
+
+@pytest.fixture
+def full(used: UsedHome) -> Iterator[UsedHome]:
+    """The home on a disk of its own, without room."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    aside = used.folder / "aside"
+    used.home.rename(aside)
+    used.home.mkdir(mode=0o700)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,mode=0700", "tmpfs", str(used.home)], check=True)
+    try:
+        shutil.copytree(aside, used.home, symlinks=True, dirs_exist_ok=True)
+        with (used.home / "logs" / "filler").open("wb") as filler:
+            os.posix_fallocate(filler.fileno(), 0, os.statvfs(used.home).f_bavail * os.statvfs(used.home).f_frsize)
+        yield used
+    finally:
+        subprocess.run(["umount", "-l", str(used.home)], check=True)
+
+
+@pytest.mark.parametrize("command", READING)
+def test_what_only_reads_works_on_a_full_disk(full: UsedHome, command: str) -> None:
+    (full.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
+    run(*READING[command](full))
+
+
+def test_an_export_on_a_full_disk_names_what_finds_no_room(full: UsedHome) -> None:
+    (full.workspace / "new.bin").write_bytes(os.urandom(500_000))
+    report = run("alf", "export", "openclaw", full.workspace, "-o", full.folder / "ada.alf", expect=1)
+    assert "artifacts/new.bin" in report["left_out"]
+
+
+@pytest.mark.parametrize("what", UNWRITABLE)
+def test_an_export_holds_what_was_kept_and_says_what_it_did_not_read(used: UsedHome, what: str) -> None:
+    head = _head(used)
+    (used.workspace / "new.md").write_text("# New\n\nNever seen before.\n")
+    with not_root(used.folder):
+        UNWRITABLE[what](used.home)
+        made = used.folder / "ada.alf"
+        report = run("alf", "export", "openclaw", used.workspace, "-o", made, expect=1)
+        assert (report["sequence"], list(report["left_out"])) == (head, [str(used.workspace)])
+        assert run("alf", "validate", made)["ok"]

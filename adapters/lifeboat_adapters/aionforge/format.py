@@ -31,6 +31,7 @@ from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf import ids
 from lifeboat_alf.state import State
+from lifeboat_alf.system_texts import refusal_reason
 
 AGENT, TEAMS, TOKEN, SESSIONS, NO_AUDIT = "agent-id", "teams", "token-file", "sessions", "no-audit"
 NO_AGENT = "no_agent_named"
@@ -145,7 +146,7 @@ def _sessions(options: Options) -> list[str]:
     try:
         lines = Path(named).read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise SourceRefused(f"{named}: {error}", fix="a text file, one session id a line") from None
+        raise SourceRefused(f"{named}: {refusal_reason(error)}", fix="a text file, one session id a line") from None
     found = list(dict.fromkeys(text for line in lines if (text := line.strip())))
     if len(found) > _MOST_SESSIONS:
         raise SourceRefused(f"{named} names more than {_MOST_SESSIONS:,} sessions")

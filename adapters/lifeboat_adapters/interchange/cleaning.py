@@ -19,6 +19,7 @@ from lifeboat_adapters.interchange.contract import Kind, Option, Options
 from lifeboat_adapters.interchange.detectors import KINDS, SECRET, Found, Words
 from lifeboat_adapters.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 from lifeboat_adapters.secrets.finder import KnownValues
+from lifeboat_alf.system_texts import refusal_reason
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (
@@ -159,7 +160,9 @@ def listed_words(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise InterchangeError(f"{path}: {error}", fix="a text file, one word or name a line") from error
+        raise InterchangeError(
+            f"{path}: {refusal_reason(error)}", fix="a text file, one word or name a line"
+        ) from error
     entries = [line.strip() for line in lines if line.strip()]
     if len(entries) > _MOST_LISTED:
         raise InterchangeError(f"{path} has more than {_MOST_LISTED:,} entries", fix="a shorter list")

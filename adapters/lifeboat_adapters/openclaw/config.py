@@ -11,6 +11,7 @@ from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.nested import get as get
 from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.system_texts import refusal_reason
 
 JsonObject = dict[str, Any]
 
@@ -39,7 +40,7 @@ def read(path: Path) -> JsonObject:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise RuntimeConfigError(f"{path}: {error}", fix="openclaw doctor --fix") from error
+        raise RuntimeConfigError(f"{path}: {refusal_reason(error)}", fix="openclaw doctor --fix") from error
 
 
 def read_or_backup(path: Path) -> JsonObject:

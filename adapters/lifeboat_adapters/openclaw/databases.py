@@ -27,6 +27,7 @@ from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles,
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
+from lifeboat_alf.system_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -297,7 +298,7 @@ def _legacy_jobs(sources: Sources) -> Iterator[Row]:
     try:
         jobs = config.get(json.loads(read_small(path, sources.grounds)), "jobs")
     except (OSError, ValueError, RecursionError) as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     if not isinstance(jobs, list | None):
         raise RuntimeDatabaseError(f"{path}: its jobs are not a list")
     mine = [job for job in jobs or [] if isinstance(job, dict) and _owns(job, owner)]

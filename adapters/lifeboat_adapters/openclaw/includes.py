@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.system_texts import refusal_reason
 
 JsonObject = dict[str, Any]
 Place = tuple[str, ...]
@@ -57,7 +58,7 @@ def _whole(path: Path, values: JsonObject) -> Whole:
     try:
         found = reading.resolved(values, path.parent, (), 0)
     except (OSError, ValueError, RecursionError) as error:
-        raise RuntimeConfigError(f"{path}: {error}", fix="openclaw doctor --fix") from error
+        raise RuntimeConfigError(f"{path}: {refusal_reason(error)}", fix="openclaw doctor --fix") from error
     return Whole(found, tuple(reading.parts))
 
 

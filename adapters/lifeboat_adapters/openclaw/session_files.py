@@ -16,6 +16,7 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.system_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -56,7 +57,7 @@ def rows(state_dir: Path, agent: str, grounds: Grounds) -> Iterator[Row]:
             archived = f"{paths.SESSION_FILES}{name.removesuffix('.json')}" + (".jsonl" if name == INDEX else "")
             yield from (Row(archived, key_of((number,)), values) for number, values in enumerate(found))
         except (OSError, ValueError, RecursionError, zstd.ZstdError) as error:
-            raise RuntimeDatabaseError(f"{path}: {error}") from error
+            raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
 
 
 def problem(state_dir: Path, agent: str) -> str:

@@ -17,6 +17,7 @@ from lifeboat_adapters.nested import get as get
 from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import paths
+from lifeboat_alf.system_texts import refusal_reason
 
 JsonObject = dict[str, Any]
 
@@ -44,7 +45,7 @@ def read(path: Path) -> JsonObject:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise RuntimeConfigError(f"{path}: {error}", fix="zeroclaw doctor") from error
+        raise RuntimeConfigError(f"{path}: {refusal_reason(error)}", fix="zeroclaw doctor") from error
 
 
 def parse(data: bytes) -> JsonObject:

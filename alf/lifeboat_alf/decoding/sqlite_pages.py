@@ -27,8 +27,8 @@ _NUMBERS = re.compile(rb"\0(?!\0\0\0)")
 """Where a page number under 2^16, or under 2^24, may stand."""
 _WINDOW = 16 << 10
 """Bytes of a list that are read where it is not known that the list belongs to what stands before it."""
-_MOST_WHOLE, _MOST_WINDOWS = 4, 64
-"""How often a page is read behind what may be a remainder of its deleted row."""
+_MOST_WHOLE = 4
+"""How often a whole list is read behind what may be a remainder of its deleted row; then its beginning is."""
 
 
 def page_readings(data: bytes, work: Work) -> Iterator[Reading]:
@@ -133,6 +133,8 @@ class _Pages:
         inside = bytearray(end - start)
         for cell, _, pointer in cells:
             inside[cell - start : pointer + 4 - start] = b"x" * (pointer + 4 - cell)
+        for block in self._free_blocks(number):
+            inside[block : block + 4] = b"x" * 4
         for place in places:
             if place in begins:
                 yield from self._reading((begins[place], place), self._number_at(place), work)
@@ -159,6 +161,16 @@ class _Pages:
             if cell < pointer <= end - 4 and length:
                 yield cell, place, pointer
 
+    def _free_blocks(self, number: int) -> Iterator[int]:
+        """Where in a page of a B-tree the space of a deleted row begins: with the place of the next one and its own
+        size, which may look like the number of a page."""
+        start = self._place(number)
+        head = start + (_HEADER_SIZE if number == 1 else 0)
+        at, before = int.from_bytes(self.data[head + 1 : head + 3], "big"), 0
+        while before < at <= self.usable - 4 and self.data[head] in _TREE_PAGES:
+            yield at
+            at, before = int.from_bytes(self.data[start + at : start + at + 2], "big"), at
+
     def _local(self, kind: int, length: int) -> int:
         """How many bytes of a row stand in the page of the B-tree."""
         most = self.usable - 35 if kind == _TABLE_LEAF else (self.usable - 12) * 64 // 255 - 23
@@ -183,12 +195,7 @@ class _Pages:
     def _remainder(self, before: Span, number: int, work: Work) -> Iterator[Reading]:
         """What may be the rest of a deleted row, and may be anything."""
         self.tries[number] += 1
-        if self.tries[number] <= _MOST_WHOLE:
-            yield from self._reading(before, number, work)
-        elif self.tries[number] <= _MOST_WINDOWS:
-            yield from self._reading(before, number, work, _WINDOW)
-        else:
-            work.unread.add(TOO_LARGE)
+        yield from self._reading(before, number, work, None if self.tries[number] <= _MOST_WHOLE else _WINDOW)
 
     def _without_beginning(self, work: Work) -> Iterator[Reading]:
         """Lists whose beginning was overwritten; and those that a list of freed pages was written into."""
@@ -203,6 +210,8 @@ class _Pages:
                 continue
             nearest = sorted(heads, key=lambda head: (head != trunk + 1, head))
             for number in nearest:
+                if work.bytes_left < _WINDOW:
+                    break
                 yield from self._remainder(before, number, work)
         for number in sorted(self.loose - self.used - self.trunks.keys()):
             if number not in self.used:  # a list that ends where it began

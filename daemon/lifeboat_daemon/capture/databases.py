@@ -10,6 +10,7 @@ from typing import Any
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture.kept_rows import KeptRows, find_kept_rows
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.secrets import Cutter
@@ -70,7 +71,7 @@ class Databases:
                 self._session.report.unread[self.prefix] = str(error)
             return None
         except (AdapterError, UnparsableSecrets, sqlite3.Error, OSError) as error:
-            self._session.report.unread[self.prefix] = str(error)
+            self._session.report.unread[self.prefix] = refusal_reason(error)
             return None
 
     def secrets_elsewhere(self) -> list[Secret]:

@@ -15,6 +15,7 @@ from typing import Any
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace
 from lifeboat_alf import layout
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.session import Session
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -58,7 +59,7 @@ def _find(session: Session, adapter: Adapter) -> Installed | None:
         known = _known(session)
         if known is None:
             raise
-        return Installed(known, str(error))
+        return Installed(known, refusal_reason(error))
     known = _known(session) if found.state_dir is None else None
     if known is None or known.state_dir is None:
         return Installed(found)

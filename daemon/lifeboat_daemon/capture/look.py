@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from lifeboat_adapters.contract import Adapter, Installation, Root
 from lifeboat_alf import codec, layout
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.commit import SEEN_AT
 from lifeboat_daemon.capture.installed import Installed, advice, find, taken_as_it_stands
@@ -85,7 +86,7 @@ def _ignore_text(session: Session, files: HeldRoots, workspace: Root) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, OverLimit, Unstable) as error:
-        session.report.unread[ignore.FILE_NAME] = str(error)
+        session.report.unread[ignore.FILE_NAME] = refusal_reason(error)
         return str(session.db.get(IGNORE) or "")
     if data.count(b"\n") > ignore.MOST_LINES:
         session.report.unread[ignore.FILE_NAME] = f"more than {ignore.MOST_LINES} lines"

@@ -11,9 +11,9 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.state_db import StateDb
+from lifeboat_daemon.system_refusals import system_errors
 
 FILES = "not_captured_files"
 """The fact of `state.db` that has the reason of every file whose present version is not kept, by archive path."""

@@ -13,6 +13,7 @@ from lifeboat_alf import layout, lifecycle, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.mass_removal import Limits
 from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, not_captured
@@ -38,9 +39,10 @@ from lifeboat_daemon.capture.secrets import EXPOSED
 from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.work import SHARING, Work, staging_folder
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, DiskFull, UnexpectedError, as_known, of_system, system_errors
+from lifeboat_daemon.errors import Busy, DiskFull, UnexpectedError
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb, is_for_want_of_writing, throw_away
+from lifeboat_daemon.system_refusals import as_known, of_system, system_errors
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -171,7 +173,7 @@ def _said_once_committed(report: CaptureReport, row: SequenceRow | None) -> Iter
         is_damage = isinstance(error, sqlite3.Error) and not is_for_want_of_writing(error)
         if row is None or is_damage:
             raise
-        report.warnings.append(f"captured, but {_CACHE_LOST}: {error}")
+        report.warnings.append(f"captured, but {_CACHE_LOST}: {describe_refusal(error)}")
 
 
 def _clear_staging(session: Session) -> None:

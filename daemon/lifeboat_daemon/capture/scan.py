@@ -16,6 +16,7 @@ from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, StrPath
 from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture import names, sqlite_files
 from lifeboat_daemon.capture.ignore import FILE_NAME, LARGEST, Ignore
 from lifeboat_daemon.capture.read import has_usual_rights, key_of, read_file
@@ -170,7 +171,7 @@ class Walk:
     def _unreadable(self, relative: str, error: OSError) -> None:
         if isinstance(error, FileNotFoundError) and relative:
             return
-        self.scan.unread[self.root.prefix + relative] = error.strerror or str(error)
+        self.scan.unread[self.root.prefix + relative] = refusal_reason(error)
 
     def _entry(self, entry: FolderEntry, relative: str, log: FolderEntry | None) -> bool:
         native = self.root.prefix + relative
@@ -181,7 +182,7 @@ class Walk:
         except FileNotFoundError:
             return False
         except OSError as error:
-            self.scan.unread[native] = error.strerror or str(error)
+            self.scan.unread[native] = refusal_reason(error)
             return True
         known = self.known.get(native)
         if known is None or known.key != key:

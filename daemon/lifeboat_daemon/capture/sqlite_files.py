@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
 from lifeboat_daemon.seen import StatKey
 
@@ -97,7 +98,7 @@ def side_files(files: FileOperations, entries: Iterable[FolderEntry]) -> dict[st
             if is_database(files, paths[name]):
                 problems[name] = ""
         except OSError as error:
-            problems[name] = error.strerror or str(error)
+            problems[name] = refusal_reason(error)
     above = {name: name.rpartition("-")[0] for name in named}
     return {name: SideFile(named[name], problems[above[name]]) for name in named if above[name] in problems}
 

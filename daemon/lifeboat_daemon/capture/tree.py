@@ -16,6 +16,7 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
 from lifeboat_daemon.capture.caps import Caps
 from lifeboat_daemon.capture.large import LargeFiles
@@ -231,7 +232,7 @@ class Tree:
         except FileNotFoundError:
             self.report.unstable[found.path] = "it went while it was read"
         except OSError as error:
-            self.report.unread[found.path] = error.strerror or str(error)
+            self.report.unread[found.path] = refusal_reason(error)
         return None
 
     def _is_large(self, found: Found) -> bool:
@@ -287,7 +288,7 @@ class Tree:
             else:
                 meta = read.folder_meta(found.key.mode, found.name_hex)
         except OSError as error:
-            self.report.unread[found.path] = error.strerror or str(error)
+            self.report.unread[found.path] = refusal_reason(error)
             return
         self._forget_former_path(name, found, known)
         self._release(found.path)
@@ -408,7 +409,7 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             return True
         except OSError as error:
-            self.report.unread[one.path] = error.strerror or str(error)
+            self.report.unread[one.path] = refusal_reason(error)
             return False
         return stat.S_ISDIR(found.st_mode)
 

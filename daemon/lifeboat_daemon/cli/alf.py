@@ -378,7 +378,8 @@ def export(
 
     The history of a protected agent gets what the read finds, also while the agent is paused: every exported sequence
     is one of its own. With --artifact-threshold that is a sequence apart, and the next one is as usual again.
-    Exit 1 when something could not be read, or a limit keeps it out: the file has the rest.
+    Exit 1 when something could not be read, or a limit keeps it out: the file has the rest. Where nothing can be
+    written to the history, the file has the newest captured sequence, and exit 1 says so.
     """
     from lifeboat_daemon import exchange
 

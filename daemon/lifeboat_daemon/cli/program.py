@@ -14,8 +14,9 @@ from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli import command_again
 from lifeboat_daemon.cli.lazy import LazyGroup
 from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.errors import DiskFull, UnexpectedError, of_system
+from lifeboat_daemon.errors import DiskFull, UnexpectedError
 from lifeboat_daemon.safe_text import block_text, json_text
+from lifeboat_daemon.system_refusals import of_system
 from lifeboat_keys.hardening import no_core_dumps
 
 _HERE = "lifeboat_daemon.cli"

@@ -16,9 +16,10 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import Busy, ServiceError, as_known
+from lifeboat_daemon.errors import Busy, ServiceError
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.purge import folders
+from lifeboat_daemon.system_refusals import as_known
 from lifeboat_daemon.words import argument, change_groups, count_text, path_text
 from lifeboat_endpoint.errors import VaultDamaged, VaultMissing, VaultUnusable
 

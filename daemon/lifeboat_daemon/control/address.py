@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf.seams.files import FileOperations, NotRegular, read_all, write_atomic
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.errors import NotAllowed, NotRunning, ServiceError
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ def find(home: Home, files: FileOperations) -> Address:
     except PermissionError as error:
         raise NotAllowed(f"{home.folder}: {error.strerror}") from error
     except OSError as error:
-        raise ServiceError(f"{home.run_folder}: {error}", fix="lifeboat doctor") from error
+        raise ServiceError(f"{home.run_folder}: {refusal_reason(error)}", fix="lifeboat doctor") from error
     if isinstance(address, UnixAddress) and not _fits(Path(address.path)):
         raise NotRunning(f"nothing serves {home.folder}")
     return address

@@ -17,7 +17,8 @@ from lifeboat_daemon.control.connection import Connection, Desk, Handler, Limits
 from lifeboat_daemon.control.listening import Listener, LoopbackListener, UnixListener
 from lifeboat_daemon.control.methods import Hello
 from lifeboat_daemon.control.protocol import JsonObject
-from lifeboat_daemon.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherRelease, ServiceError, of_system
+from lifeboat_daemon.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherRelease, ServiceError
+from lifeboat_daemon.system_refusals import of_system
 
 __all__ = ["Handler", "Limits", "Report", "Server"]
 

@@ -16,6 +16,7 @@ from typing import Any
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.errors import NoAlfClient
 
 AGENT_FILE = ".alf-agent-id"
@@ -111,7 +112,7 @@ def _toml(file: Path) -> dict[str, Any]:
         with file.open("rb") as stream:
             return tomllib.loads(stream.read(_LARGEST_FILE).decode())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise NoAlfClient(f"{file} cannot be read: {error}") from error
+        raise NoAlfClient(f"{file} cannot be read: {refusal_reason(error)}") from error
 
 
 def _table(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

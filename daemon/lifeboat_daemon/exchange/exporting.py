@@ -17,6 +17,7 @@ from typing import BinaryIO
 from lifeboat_alf import ids, layout
 from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
+from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
@@ -25,7 +26,7 @@ from lifeboat_daemon.capture.outcome import left_out
 from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
 from lifeboat_daemon.capture.run import capture, capture_into
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore
+from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore, SystemRefused
 from lifeboat_daemon.exchange import alf_client, encrypted
 from lifeboat_daemon.exchange.encrypted import Encryption
 from lifeboat_daemon.exchange.new_file import refuse_existing
@@ -34,6 +35,7 @@ from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import argument
+from lifeboat_endpoint.errors import VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.errors import NoAgentKey
 
@@ -123,21 +125,36 @@ def _reading(
     context: Context, agent: Agent | None, runtime: str, workspace: Path, threshold: int | None
 ) -> Iterator[tuple[Vault, CaptureReport]]:
     """A vault that holds the workspace, completely read, as its newest sequence: the agent's own, else a throw-away
-    one."""
+    one. Where nothing can be written to the agent's own vault, its newest sequence is what was kept, and the report
+    names the workspace as unread."""
     usual = agent or _stranger(context, runtime, workspace)
     chosen = usual if threshold is None else replace(usual, settings={**usual.settings, THRESHOLD: threshold})
-    with agent_lock(context, chosen.id, "export"), scratch_folder(context, "export") as scratch:
+    with agent_lock(context, chosen.id, "export", only_reads=True), scratch_folder(context, "export") as scratch:
         if agent is None:
             with _copied(context, chosen, scratch, is_known=False) as found:
                 yield found
             return
-        _catch_up(context, agent)
         with context.vault(agent.id) as vault:
             try:
-                yield vault, _read_into(context, chosen, vault, scratch / "chosen.db")
+                _catch_up(context, agent)
+                report = _read_into(context, chosen, vault, scratch / "chosen.db")
+            except (SystemRefused, VaultFull, VaultUnusable) as error:
+                yield vault, _kept_report(vault, agent, error)
+                return
+            try:
+                yield vault, report
             finally:
                 if chosen is not usual:
                     _read_into(context, usual, vault, scratch / "usual.db")
+
+
+def _kept_report(vault: Vault, agent: Agent, refused: LifeboatError) -> CaptureReport:
+    """Report what an export of the newest kept sequence lacks. Raises `refused` where none was kept."""
+    head = vault.head()
+    if head is None:
+        raise refused
+    why = f"not read, so the file holds what was captured last: {refused.message}"
+    return CaptureReport(agent.id, sequence=head.number, unread={str(agent.workspace): why})
 
 
 def _catch_up(context: Context, agent: Agent) -> None:

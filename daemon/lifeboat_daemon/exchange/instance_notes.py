@@ -15,8 +15,9 @@ from lifeboat_alf import codec, ids
 from lifeboat_alf.errors import BadJson
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, of_system
+from lifeboat_daemon.errors import ExchangeError
 from lifeboat_daemon.locks import agent_lock
+from lifeboat_daemon.system_refusals import of_system
 from lifeboat_daemon.words import argument
 
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.home import LAYOUT_VERSION
 from lifeboat_daemon.migrations import copies
+from lifeboat_daemon.system_refusals import system_errors
 
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context

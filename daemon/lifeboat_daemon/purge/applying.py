@@ -12,7 +12,6 @@ from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
 from lifeboat_daemon.purge import (
@@ -32,6 +31,7 @@ from lifeboat_daemon.purge.receipts import Here, Unreachable
 from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.restore import scratch
 from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.system_refusals import system_errors
 
 Search = Callable[[Histories], Mapping[str, int]]
 

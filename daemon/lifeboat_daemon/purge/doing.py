@@ -15,7 +15,6 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
@@ -26,6 +25,7 @@ from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_daemon.purge.receipts import Unreachable
 from lifeboat_daemon.purge.request import Request
 from lifeboat_daemon.remotes import registry
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.errors import RemoteDenied, UnknownThere
 from lifeboat_keys import redacting as signatures
 

@@ -19,7 +19,6 @@ from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import last_status
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.locks import agent_lock, home_lock
 from lifeboat_daemon.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
 from lifeboat_daemon.purge.erased import Erased
@@ -29,6 +28,7 @@ from lifeboat_daemon.remotes import acknowledged, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.restore import scratch
 from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.receipts import Head, VaultReceipt, sign_with_device
 

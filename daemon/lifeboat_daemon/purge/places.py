@@ -14,6 +14,7 @@ from lifeboat_alf.decoding.limits import TOO_LARGE
 from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.purging import Wanted, masked
 from lifeboat_alf.seams.files import FileOperations, NotRegular
+from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, scan
 from lifeboat_daemon.capture.names import archive_name
@@ -64,7 +65,7 @@ def look(context: Context, agent: Agent, wanted: Wanted) -> Looked:
             if unread:
                 looked.opaque[name] = ", ".join(sorted(unread))
         except OSError as error:
-            looked.unread[name] = error.strerror or str(error)
+            looked.unread[name] = refusal_reason(error)
         except _TooLarge as error:
             looked.unread[name] = str(error)
     return looked
@@ -136,7 +137,7 @@ def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterat
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            unread[_text(here)] = error.strerror or str(error)
+            unread[_text(here)] = refusal_reason(error)
             continue
         waiting += [Path(entry.path) for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
         yield from (Path(entry.path) for entry in entries if not os.path.isdir(entry.path))

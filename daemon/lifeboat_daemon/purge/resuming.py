@@ -7,10 +7,11 @@ from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, system_errors
+from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.purge import applying, erasing, orders
 from lifeboat_daemon.purge.orders import Order
+from lifeboat_daemon.system_refusals import system_errors
 
 
 def finish(context: Context) -> list[str]:

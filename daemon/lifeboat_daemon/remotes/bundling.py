@@ -14,9 +14,9 @@ from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.remotes.contract import Place
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.vault import Vault
 

@@ -26,6 +26,7 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy
@@ -186,4 +187,4 @@ def _sweep_one(context: Context, path: Path) -> Iterator[str]:
     except (msgspec.DecodeError, msgspec.ValidationError):
         yield f"The note {path.name} of an interrupted restore is damaged; nothing was done about it."
     except (OSError, LifeboatError) as error:
-        yield f"Credentials may lie in clear, and could not be taken away yet: {error}"
+        yield f"Credentials may lie in clear, and could not be taken away yet: {describe_refusal(error)}"

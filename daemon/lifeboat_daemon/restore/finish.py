@@ -15,6 +15,7 @@ from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import withheld
 from lifeboat_daemon.agent import Agent
@@ -58,7 +59,9 @@ def _note(context: Context, journal: Journal, report: RestoreReport) -> RestoreR
     except (OSError, VaultFull, VaultUnusable) as error:
         if not journal.needs_no_journal or report.adopted:
             raise
-        return replace(report, warnings=[*report.warnings, f"no receipt of this restore is kept: {error}"])
+        return replace(
+            report, warnings=[*report.warnings, f"no receipt of this restore is kept: {describe_refusal(error)}"]
+        )
     return report
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from lifeboat_alf import times
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadMoment, NothingToRestore, system_errors
+from lifeboat_daemon.errors import BadMoment, NothingToRestore
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore.options import RestoreOptions
@@ -18,6 +18,7 @@ from lifeboat_daemon.restore.plan import Plan, plan
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.run import run
 from lifeboat_daemon.status import DAMAGED
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_endpoint.vault import Vault
 
 

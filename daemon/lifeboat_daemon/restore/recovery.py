@@ -11,6 +11,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import clock_trust
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy, RestoreFailed
@@ -51,7 +52,7 @@ def _recover_one(context: Context, path: Path) -> Iterator[str]:
     except (msgspec.DecodeError, msgspec.ValidationError):
         yield f"The journal {path.name} of a restore is damaged; nothing was done about it."
     except (OSError, LifeboatError) as error:
-        yield f"An interrupted restore could not be finished yet: {error}"
+        yield f"An interrupted restore could not be finished yet: {describe_refusal(error)}"
 
 
 def unfinished(context: Context, agent_id: str) -> Iterator[Journal]:
@@ -71,7 +72,7 @@ def settle_earlier(context: Context, agent_id: str) -> None:
             settle(context, journal)
         except (OSError, LifeboatError) as error:
             folder = to_path(journal.workspace)
-            message = f"an earlier one into {folder} cannot be finished yet: {error}"
+            message = f"an earlier one into {folder} cannot be finished yet: {describe_refusal(error)}"
             raise RestoreFailed(message, fix=moves.way_out(error)) from error
 
 
@@ -114,7 +115,7 @@ def _forget(context: Context, path: Path) -> Iterator[str]:
     except (Busy, FileNotFoundError):
         return
     except (msgspec.DecodeError, msgspec.ValidationError, OSError, LifeboatError) as error:
-        yield f"What the restore {path.stem} moved aside could not be let go: {error}"
+        yield f"What the restore {path.stem} moved aside could not be let go: {describe_refusal(error)}"
 
 
 def is_recent(context: Context, journal: Journal) -> bool:

@@ -7,14 +7,9 @@ from dataclasses import replace
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import (
-    ConsentNeeded,
-    NamesDoNotFit,
-    RestoreFailed,
-    UnsignedState,
-    system_errors,
-)
+from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
@@ -31,6 +26,7 @@ from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.state_documents import workspace_mode
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.words import count_text
 from lifeboat_keys.signing import Verdict
 
@@ -160,7 +156,7 @@ def _stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell) -> Jo
         _check_running(plan)
     except OSError as error:
         put_away(context, journal)
-        raise RestoreFailed(f"{error}; nothing was changed") from error
+        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
     except (LifeboatError, KeyboardInterrupt):
         with held_back():
             put_away(context, journal)
@@ -176,7 +172,7 @@ def _begin_to_move(context: Context, journal: Journal) -> Journal:
         journals.begin(context.home, context.files, moving)
     except OSError as error:
         put_away(context, journal)
-        raise RestoreFailed(f"{error}; nothing was changed") from error
+        raise RestoreFailed(f"{describe_refusal(error)}; nothing was changed") from error
     return moving
 
 
@@ -216,8 +212,9 @@ def _take_back(context: Context, journal: Journal, error: OSError) -> None:
         journals.write(context.files, journals.path_of(context.home, journal.id), replace(journal, phase=STAGING))
     except OSError as second:
         raise RestoreFailed(
-            f"{error}; putting everything back failed too ({second}); the next command goes on with it",
+            f"{describe_refusal(error)}; putting everything back failed too ({describe_refusal(second)});"
+            " the next command goes on with it",
             fix=moves.way_out(second),
         ) from error
     put_away(context, replace(journal, phase=STAGING))
-    raise RestoreFailed(f"{error}; everything was put back", fix=moves.way_out(error)) from error
+    raise RestoreFailed(f"{describe_refusal(error)}; everything was put back", fix=moves.way_out(error)) from error

@@ -9,6 +9,7 @@ from dataclasses import replace
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.progress import Tell, quietly
@@ -91,7 +92,7 @@ def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run:
         folder = None if plan.installation is None else plan.installation.state_dir
         return delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
     except OSError as error:
-        return delivering.Ended(str(error))
+        return delivering.Ended(describe_refusal(error))
 
 
 def _not_arrived(

@@ -15,7 +15,7 @@ from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToUndo, TargetChanged, system_errors
+from lifeboat_daemon.errors import NothingToUndo, TargetChanged
 from lifeboat_daemon.held_back import held_back
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, quietly
@@ -41,6 +41,7 @@ from lifeboat_daemon.restore.receipt import Receipt
 from lifeboat_daemon.restore.recovery import is_recent, settle_earlier
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.run import TOO_LATE, carry_out
+from lifeboat_daemon.system_refusals import system_errors
 
 
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False, tell: Tell = quietly) -> RestoreReport:

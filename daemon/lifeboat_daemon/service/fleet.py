@@ -9,9 +9,10 @@ from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.config import Config
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownAgent, of_system
+from lifeboat_daemon.errors import UnknownAgent
 from lifeboat_daemon.schedule.cadence import Pacer, timing
 from lifeboat_daemon.service.charge import Charge
+from lifeboat_daemon.system_refusals import of_system
 
 
 class Fleet:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
-from lifeboat_daemon.errors import system_errors
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,

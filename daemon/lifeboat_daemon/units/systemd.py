@@ -11,7 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.errors import UnitError, system_errors
+from lifeboat_daemon.errors import UnitError
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lifeboat_alf.system_texts import refusal_reason
+
 _FOLDER = Path("/proc/sys/fs/inotify")
 WATCHES, INSTANCES = "max_user_watches", "max_user_instances"
 _ENOUGH = {WATCHES: 524288, INSTANCES: 1024}
@@ -40,7 +42,7 @@ def explain(error: OSError) -> str:
     """Why something cannot be watched, in people's words, with the command that helps where one does."""
     name = {errno.ENOSPC: WATCHES, errno.EMFILE: INSTANCES}.get(error.errno or 0)
     if name is None:
-        return error.strerror or str(error)
+        return refusal_reason(error)
     what = "folders" if name == WATCHES else "programs"
     return f"no more {what} can be watched: fs.inotify.{name} is {limit(name)}; {fix(name)}"
 

@@ -53,15 +53,24 @@ def join(path: str, sections: Iterable[Section], like: str = "\n") -> str:
     blank += [WrittenLine("", usual)] * (before - len(blank))
     lines = [line.text for line in blank] + [line for section in ordered for line in section.content.split("\n")]
     ends = [old[place].end if place is not None else "" for place in _places(old, lines, ordered, len(blank))]
-    made = [line + (end if end.endswith("\n") else usual) for line, end in zip(lines[:-1], ends[:-1], strict=True)]
+    made = [line + _ended(end, usual) for line, end in zip(lines[:-1], ends[:-1], strict=True)]
     return "".join([*made, _last(lines[-1], ends[-1], like, usual)])
 
 
+def _ended(end: str, usual: str) -> str:
+    """How a line ends with another one behind it. A lone CR with which the note ended stays."""
+    return end if end.endswith("\n") else "\r\n" if end else usual
+
+
 def _last(line: str, end: str, like: str, usual: str) -> str:
-    """The last line ends if that of the note did. A lone CR at its end may have been sent with it or not."""
+    """The last line ends if that of the note did. The last of several lone CRs may have been sent with it or not."""
     if like.endswith("\n"):
-        return line + (end if end.endswith("\n") else usual)
-    return line.removesuffix("\r") + "\r" if end == "\r" else line
+        return line + _ended(end, usual)
+    return line + "\r" if end and _lone_returns(line) < _lone_returns(like) else line
+
+
+def _lone_returns(text: str) -> int:
+    return len(text) - len(text.rstrip("\r"))
 
 
 def _blank_beginning(old: list[WrittenLine]) -> list[WrittenLine]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_endpoint import errors
 
 LARGEST_INLINE = 256 << 10
@@ -86,4 +87,4 @@ def translated() -> Iterator[None]:
         raise
     except OSError as error:
         kind = errors.VaultFull if error.errno in _NO_SPACE else errors.VaultUnusable
-        raise kind(str(error)) from error
+        raise kind(describe_refusal(error)) from error

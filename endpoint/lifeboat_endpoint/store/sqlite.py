@@ -237,11 +237,13 @@ class SqliteStore:
             self._connection.execute(statement).fetchall()
 
     def copy_to(self, path: Path) -> None:
-        """Through a connection of its own: a backup waits for ever for its own connection's open transaction."""
+        """Through a connection of its own: a backup waits for ever for its own connection's open transaction. Where
+        nothing can be written no other connection could be opened, and this one has no transaction."""
         path.touch(mode=0o600)
+        own = contextlib.nullcontext(self._connection)
         with (
             _Translated(self._path),
-            contextlib.closing(sqlite3.connect(self._path)) as source,
+            own if self.is_read_only else contextlib.closing(sqlite3.connect(self._path)) as source,
             contextlib.closing(sqlite3.connect(path)) as target,
         ):
             source.backup(target)

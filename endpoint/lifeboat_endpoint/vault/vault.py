@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -357,7 +358,8 @@ class Vault(VaultMending):
         """A consistent copy in a new folder; commits wait meanwhile. Raises VaultExists."""
         if (folder / FILE).exists():
             raise errors.VaultExists(f"{folder} holds a vault")
-        with self._metadata.transaction():
+        # A vault to which nothing can be written gets no commit meanwhile, and gives no lock.
+        with contextlib.nullcontext() if self._metadata.is_read_only else self._metadata.transaction():
             self._blobs.copy_to(folder / BODIES)
             self._metadata.copy_to(folder / FILE)
         self._files.sync_folder(folder)

@@ -1,5 +1,6 @@
 """One round of the oracle over rows of a runtime's own database: a random life with purges, then every kept sequence
-of the vault and of a folder held against a model that no code of the product made."""
+of the vault and of one remote, and the newest of each other remote, held against a model that no code of the product
+made."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
+
+from pytest import MonkeyPatch
 
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.redactions import Redactions
@@ -28,9 +31,12 @@ from lifeboat_daemon.remotes.replicating import replicate
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.daemon import purged
 from support.daemon.protected import SteadyClock
+from support.daemon.replication_life import HOME, STICK, Places
 from support.daemon.zeroclaw_protected import ProtectedClaw
 
-STICK = "stick"
+PLAIN = "plain"
+REMOTES = (HOME, STICK, PLAIN)
+"""An endpoint, a sealed folder and a plain folder."""
 CRON = "raw/openclaw-home/db/state/cron_jobs.jsonl"
 WORDS = ("harbour", "boat", "tea", "chart", "tide", "rope", "lamp", "quay")
 
@@ -45,6 +51,7 @@ class Kept(Protocol):
     def context(self) -> Context: ...
 
     agent: Agent
+    clock: SteadyClock
 
     def capture(self) -> CaptureReport: ...
 
@@ -132,30 +139,41 @@ class RowsRound:
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
+        self.places = Places(self.folder / "places", self.kept.clock)
 
     def run(self) -> None:
         """Raises AssertionError, with the story and the seed."""
+        with MonkeyPatch.context() as patch:
+            self.places.install(patch)
+            self._live()
+
+    def _live(self) -> None:
         try:
-            self._add_folder()
+            self._add_remotes()
             for _ in range(self.chance.randrange(1, 4)):
                 self._change()
                 self._capture()
-                if self.chance.random() < 0.5:
-                    self._push()
+                for remote in REMOTES:
+                    if self.chance.random() < 0.3:
+                        self._push(remote)
                 if self.chance.random() < 0.7:
                     self._purge()
-            self._push()
+            for remote in REMOTES:
+                self._push(remote)
             self._compare()
         except AssertionError as error:
             told = "\n  ".join(self.story)
             raise AssertionError(f"LIFEBOAT_ORACLE_SEED={self.seed} repeats this round:\n  {told}\n{error}") from error
 
-    def _add_folder(self) -> None:
-        context, folder = self.kept.context, self.folder / STICK
-        folder.mkdir()
-        config = RemoteConfig(STICK, folder.as_uri(), sealed=self.chance.random() < 0.5, added_at=context.now())
-        with contextlib.closing(open_remote(context, config)) as remote:
-            registry.save(context, replace(config, id=remote.about().id))
+    def _add_remotes(self) -> None:
+        context, places = self.kept.context, self.places
+        places.make()
+        (places.folder / PLAIN).mkdir()
+        for name in REMOTES:
+            url = (places.folder / name).as_uri()
+            config = RemoteConfig(name, url, sealed=name == STICK, added_at=context.now())
+            with contextlib.closing(open_remote(context, config)) as remote:
+                registry.save(context, replace(config, id=remote.about().id))
 
     def _change(self) -> None:
         for _ in range(self.chance.randrange(1, 5)):
@@ -214,10 +232,10 @@ class RowsRound:
             self._write(key, self._cut(self.live[key]))
             self._capture()
 
-    def _push(self) -> None:
+    def _push(self, name: str) -> None:
         context = self.kept.context
-        outcome = replicate(context, agents.read(context, self.kept.agent.id), registry.find(context, STICK))
-        self._tell("push", outcome.state, outcome.sequence)
+        outcome = replicate(context, agents.read(context, self.kept.agent.id), registry.find(context, name))
+        self._tell("push", name, outcome.state, outcome.sequence)
         assert outcome.state == "ok", outcome
 
     def _compare(self) -> None:
@@ -226,12 +244,14 @@ class RowsRound:
             for row in vault.sequences():
                 self._is(row.number, vault.state(row.number), "the vault")
             purges = Redactions(each.redaction for each in vault.redaction_rows())
-        with contextlib.closing(open_remote(context, registry.find(context, STICK))) as remote:
-            numbers = [row.number for row in remote.sequences(agent.id)]
-            assert numbers, "nothing was pushed"
-            for number in numbers:
-                with pulling.state(remote, agent.id, number, purges) as state:
-                    self._is(number, state, "the folder")
+        wholly = self.chance.choice(REMOTES)
+        for name in REMOTES:
+            with contextlib.closing(open_remote(context, registry.find(context, name))) as remote:
+                numbers = [row.number for row in remote.sequences(agent.id)]
+                assert numbers, "nothing was pushed"
+                for number in numbers if name == wholly else numbers[-1:]:
+                    with pulling.state(remote, agent.id, number, purges) as state:
+                        self._is(number, state, name)
 
     def _is(self, number: int, state: State, place: str) -> None:
         bodies = [*(state.body(entry.path) for entry in state.entries()), *(one.line for one in state.records())]

@@ -21,6 +21,7 @@ from lifeboat_adapters.openclaw.credentials import profiles, shares
 from lifeboat_adapters.openclaw.credentials.shares import Share
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
+from lifeboat_alf.system_texts import refusal_reason
 
 JsonObject = dict[str, Any]
 
@@ -61,7 +62,7 @@ def of_file(path: Path, grounds: Grounds) -> Store:
     try:
         document = _parsed(read_small(path, grounds), path.name)
     except OSError as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     return Store(document, document)
 
 

@@ -21,6 +21,7 @@ from lifeboat_adapters.held_files import Grounds, followed
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.databases import brain
+from lifeboat_alf.system_texts import refusal_reason
 
 JsonObject = dict[str, Any]
 Where = tuple[str, tuple[str, ...]]
@@ -192,7 +193,7 @@ def _of_file(path: Path, grounds: Grounds) -> Iterator[Row]:
     try:
         lines = read_small(path, grounds).decode("utf-8", "replace").splitlines()
     except OSError as error:
-        raise RuntimeDatabaseError(f"{path}: {error}") from error
+        raise RuntimeDatabaseError(f"{path}: {refusal_reason(error)}") from error
     for number, line in enumerate(lines):
         yield Row(f"{paths.SESSIONS}files/{path.name}", key_of((number,)), _object(line))
 

@@ -19,8 +19,8 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agents, clock_trust, syncing
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import system_errors
 from lifeboat_daemon.migrations import copies
+from lifeboat_daemon.system_refusals import system_errors
 from lifeboat_daemon.work.operations.standing import facts
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import offers
 from lifeboat_daemon.agent import everyone
 from lifeboat_daemon.context import Context
@@ -41,7 +42,7 @@ def look_around(context: Context) -> JsonObject:
         except LifeboatError as error:
             problems.append(error.message)
         except OSError as error:
-            problems.append(str(error))
+            problems.append(describe_refusal(error))
     names = sorted({name for adapter in adapters for name in adapter.home_names})
     new = offers.remember(context, found, names)
     standing = offers.open_offers(found, offers.protected_folders(everyone(context)), offers.dismissed(context))

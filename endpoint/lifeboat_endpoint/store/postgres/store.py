@@ -47,6 +47,8 @@ _cursor_names = itertools.count()
 class PostgresStore:
     """A `MetadataStore` of what `kind`, `tenant` and `agent` name. Belongs to one thread; the pool serves many."""
 
+    is_read_only = False
+
     def __init__(
         self, pool: Pool, kind: Kind, *, tenant: str | None, agent: str | None = None, token: str | None = None
     ) -> None:

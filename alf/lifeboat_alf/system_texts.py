@@ -1,0 +1,24 @@
+"""Errors of the system in words: no number, no quoted path."""
+
+from __future__ import annotations
+
+import os
+
+
+def describe_refusal(error: BaseException) -> str:
+    """Return what the system refused and why: "/home/ada/notes: No space left on device". The text of other errors
+    stays as it is."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    paths = [_path_text(path) for path in (error.filename, error.filename2) if path is not None]
+    return f"{' to '.join(paths)}: {error.strerror}" if paths else error.strerror
+
+
+def refusal_reason(error: BaseException) -> str:
+    """Return why the system refused, for a sentence that names the path itself. The text of other errors stays as it
+    is."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def _path_text(path: object) -> str:
+    return os.fsdecode(path) if isinstance(path, str | bytes | os.PathLike) else f"descriptor {path}"
