@@ -41,6 +41,7 @@ from lifeboat_adapters.zeroclaw.restore import (
     translating,
     writing,
 )
+from lifeboat_alf.reasons import Reason
 
 JsonObject = dict[str, Any]
 
@@ -183,7 +184,7 @@ class ZeroClaw(BaseAdapter):
         path: str,
         found: bytes | None,
         wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
+        left_out: Mapping[tuple[str | int, ...], Reason],
         state: Any,
         user_home: Path,
         now: str,

@@ -17,6 +17,7 @@ from lifeboat_adapters.held_files import followed
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
 from lifeboat_alf import layout
 from lifeboat_alf.effective import effective_records
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, DATABASES, Wanted
@@ -160,9 +161,9 @@ def _lines(data: bytes) -> dict[int, JsonObject]:
     return found
 
 
-def _barred(around: Around, table: Wanted) -> str:
-    """Why a table is not whole again, "" when it is."""
-    return around.barred(table) if table.cuts else ""
+def _barred(around: Around, table: Wanted) -> Reason | None:
+    """Return why a table is not whole again, None when it is."""
+    return around.barred(table) if table.cuts else None
 
 
 def _left_out(around: Around, tables: Iterable[Wanted]) -> Iterator[Item]:

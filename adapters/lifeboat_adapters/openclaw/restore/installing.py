@@ -19,6 +19,7 @@ from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.secrets import dotenv, json5
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.secrets.places import places_of
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 
 _DATABASES_SINCE = (2026, 7)
@@ -122,7 +123,7 @@ def merge_home(
     path: str,
     found: bytes | None,
     wanted: bytes,
-    left_out: Mapping[Path, str],
+    left_out: Mapping[Path, Reason],
     state: State,
     home: FilePath,
     now: str,
@@ -146,9 +147,9 @@ def _place(installation: Installation, home: FilePath, state: State) -> Place:
     return Place(installation.layout, installation.native_id, installation.workspace, around, source_id(state))
 
 
-def _profiles(path: str, found: bytes | None, wanted: bytes, left_out: Mapping[Path, str], now: str) -> Merged:
+def _profiles(path: str, found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason], now: str) -> Merged:
     if found is None and profiles.is_file(path) and not left_out:
-        return Merged(wanted, {(): ""})
+        return Merged(wanted, {(): None})
     listed = profiles.profiles_in(path, wanted)
     places: list[Path] = [("profiles", each.id) if profiles.is_file(path) else (n,) for n, each in enumerate(listed)]
     reasons = {place: reason for place in places for out, reason in left_out.items() if out[: len(place)] == place}

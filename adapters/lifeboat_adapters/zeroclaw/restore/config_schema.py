@@ -383,13 +383,13 @@ def _earlier(values: JsonObject, schema: int, alias: str) -> Translated:
         for key, value in settings.items():
             if key in names:
                 done.put(_place_of(("providers", names[key]), schema), value, (*origin, key))
-                done.refused[*origin, key] = ""
+                done.refused[*origin, key] = None
     for name in agent.get("channels") or ():
         kind, _, account = str(name).partition(".")
         for key, value in config_table(values, "channels", kind, account).items():
             done.put(_place_of(("channels", kind, key), schema), value, ("channels", kind, account, key))
-            done.refused.setdefault(("channels", kind, account, key), "")
+            done.refused.setdefault(("channels", kind, account, key), None)
     if identity := config_table(agent, "identity"):
         done.put(("identity",), identity, ("agents", alias, "identity"))
-        done.refused["agents", alias, "identity"] = ""
+        done.refused["agents", alias, "identity"] = None
     return done
