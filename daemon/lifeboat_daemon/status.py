@@ -95,10 +95,10 @@ def _problems(context: Context) -> list[str]:
     """What is wrong beside the agents, for people."""
     try:
         problem = context.config().problem
-        problem = problem and f"{problem}; the last good settings are in force"
+        told = [] if problem is None else [f"{problem.message}; the last good settings are in force"]
     except LifeboatError as error:
-        problem = error.message
-    return [*([problem] if problem else []), *_unusable(context), *_full(context), *lost_agents.problems(context)]
+        told = [error.message]
+    return [*told, *_unusable(context), *_full(context), *lost_agents.problems(context)]
 
 
 def _full(context: Context) -> list[str]:

@@ -251,7 +251,7 @@ def _of_files(state: State, body: _Body) -> Iterator[Fate]:
             continue
         if path == body.keeps_raw:
             yield Fate("file", path, Outcome.ACCEPTED)
-        elif path.startswith(RAW) and body.form != "as it came":
+        elif path.startswith(RAW) and not body.keeps_raw:
             reason = "its memories are written in another form"
             yield Fate("file", path, Outcome.TRANSFORMED, reason, "another_form")
         elif path.startswith(layout.ARTIFACTS):

@@ -51,6 +51,7 @@ class BundleRefused(SourceRefused):
 
     def __init__(self, message: str, *, format_code: str, status: int = WRONG, where: str = "") -> None:
         super().__init__(f"{where}: {message}" if where else message, format_code=format_code, where=where)
+        self.detail = message
         self.status = status
 
 

@@ -121,9 +121,7 @@ class AimemFormat(BaseFormat):
             with _refusing(path), reading.opened(path, own_namespace=strict) as bundle:
                 return [Finding(each.code, each.text, False, where=each.where) for each in bundle.notices]
         except SourceRefused as problem:
-            # The place is told once: such a message begins with it.
-            text = problem.message.removeprefix(f"{problem.where}: ") if problem.where else problem.message
-            return [Finding(problem.format_code, text, True, _line(problem.where), problem.where)]
+            return [Finding(problem.format_code, problem.detail, True, _line(problem.where), problem.where)]
 
     def mappings(self) -> Sequence[MappingTable]:
         return mapping.tables()

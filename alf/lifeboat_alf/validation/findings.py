@@ -65,9 +65,7 @@ class Validation:
     def failure(self, error: LifeboatError) -> None:
         """An exception of the readers as a finding."""
         if isinstance(error, ArchiveError):
-            where = error.entry if error.line is None else f"{error.entry}, line {error.line}"
-            message = error.message.removeprefix(f"{where}: ")
-            self.error(error.code, message, error.entry, error.line)
+            self.error(error.code, error.detail, error.entry, error.line)
         else:
             self.error(error.code, error.message)
 

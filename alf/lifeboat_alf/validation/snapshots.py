@@ -66,7 +66,7 @@ def check_head(found: Validation, manifest: JsonObject, kind: type[types.Manifes
     """Version and shape of a manifest."""
     try:
         for warning in check_version(manifest.get("alf_version")):
-            found.warn("draft_version", warning.removeprefix(f"{layout.MANIFEST}: "), layout.MANIFEST)
+            found.warn("draft_version", warning, layout.MANIFEST)
     except ArchiveError as error:
         found.failure(error)
         return False

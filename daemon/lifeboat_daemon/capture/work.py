@@ -29,7 +29,6 @@ from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.row_cuts import FILE as ROWS
 from lifeboat_daemon.capture.rows import Rows
-from lifeboat_daemon.capture.scan import FOREIGN_LINK, NOT_REGULAR
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
@@ -115,7 +114,7 @@ class Work:
         report.unstable.update({archive_name(native)[0]: why for native, why in found.held_back.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
-        report.left_out.update({path: why for path, why in found.skipped.items() if why in (NOT_REGULAR, FOREIGN_LINK)})
+        report.left_out.update(found.refused)
         everything = not self._seen.trusted or self.cutter.is_outdated
         # What the stores of the runtime hold is known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()

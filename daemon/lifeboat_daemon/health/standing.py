@@ -182,7 +182,7 @@ class AgentStatus:
                 return f"lifeboat verify {name} --whole"
             if self.missing:
                 return f"lifeboat restore {name} --dry-run"
-            return "lifeboat doctor" if self.refusing is None else self._fix_of_remote(self.refusing)
+            return "lifeboat doctor" if self.needs_doctor else self._fix_of_remote(str(self.refusing))
         if self.state == HELD:
             before = (self.held or {}).get("previous")
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
@@ -203,6 +203,11 @@ class AgentStatus:
         code = next(one.code for one in self.remotes if one.name == name)
         gone = (second_copies.FORGOT, second_copies.PURGES_DAMAGED)
         return f"lifeboat remote remove {name}" if code in gone else f"lifeboat doctor --remote {name}"
+
+    @property
+    def needs_doctor(self) -> bool:
+        """Whether only `lifeboat doctor` says more about the state `error`."""
+        return self.state == ERROR and self.damaged is None and not self.missing and self.refusing is None
 
     @property
     def refusing(self) -> str | None:

@@ -81,12 +81,10 @@ class LiveLink:
     def _is_news(self, error: LifeboatError) -> bool:
         """Take down why there is no daemon; whether that is another reason than before."""
         message = "" if isinstance(error, NotRunning) else error.message
-        if self.connection.stage is Stage.DOWN and self.connection.message == message:
-            return False
-        was_up = self.connection.stage is Stage.UP
-        since = times.to_text(self.now()) if was_up else self.connection.since
+        before = self.connection
+        since = times.to_text(self.now()) if before.stage is Stage.UP else before.since
         self.connection = Connection(Stage.DOWN, message, error.fix, since)
-        return True
+        return self.connection != before
 
     async def _warm(self) -> None:
         """Once the daemon was asked, get ready for commands; what fails here is said by the first command."""
