@@ -17,6 +17,7 @@ class Secret:
     one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
     `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another. One
     that is `locked` is still encrypted, with a key of the runtime's that was not there: it is of use beside it only.
+    One that is known `by_look` is cut because it looks like a secret and the user said so.
     """
 
     start: int
@@ -30,6 +31,7 @@ class Secret:
     expires_at: str | None = None
     bound: bool = False
     locked: bool = False
+    by_look: bool = False
 
 
 class StaysOut(ReasonCode):

@@ -163,6 +163,8 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         over_limit=left.over_limit,
         limit_fix=left.fix,
         unread=left.unread,
+        pending_kinds=dict(left.kinds),
+        absent=captured.get("absent"),
         reasons=(*(captured.get("warnings") or ()), *left.named),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,

@@ -83,6 +83,7 @@ def describe(context: Context) -> JsonObject:
         "key_id": found.key_id,
         "store": str(found.store),
         "note": found.note,
+        "description": found.description,
         "proven_at": found.proven_at,
         "former": _seen(lambda: _former(keys), nothing, problems),
         "machines": _seen(lambda: _machines(keys), nothing, problems),

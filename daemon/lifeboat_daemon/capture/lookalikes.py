@@ -26,9 +26,6 @@ UNREAD = "not_looked_into"
 DECISION = "cut_lookalikes"
 """Where the vault keeps the names of files and rows of which the user said that what looks like a secret is cut."""
 
-LABEL = "looks like "
-"""How the label begins of a credential that was cut for its look."""
-
 LOOKED_AT = 1 << 20
 """Bytes at the top of a file in which what is encoded is decoded, for the sake of secrets that nobody knows."""
 TOKENS_LOOKED_AT = 16 << 20
@@ -109,7 +106,8 @@ def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret
         value = encodable(match.value.decode("utf-8", "surrogateescape"))
         for start, end in match.spans:
             if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
-                found.append(Secret(start, end, value, "custom", "custom", f"{LABEL}{match.kind}: {name}"))
+                label = f"looks like {match.kind}: {name}"
+                found.append(Secret(start, end, value, "custom", "custom", label, by_look=True))
     return sorted(found, key=lambda secret: secret.start)
 
 

@@ -23,6 +23,7 @@ from lifeboat_daemon.capture.report import (
     CAPTURED,
     FAILED,
     FIX,
+    KINDS,
     LAST_CAPTURE,
     NAMED,
     NOT_READ,
@@ -301,6 +302,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
     said: JsonObject = {
         **_not_captured(report, known, session.agent.name),
         "warnings": report.warnings,
+        "absent": report.absent,
         "outcome": report.outcome,
         "no_room": report.no_room,
         "kept_out": report.kept_out,
@@ -316,13 +318,14 @@ def _not_captured(report: CaptureReport, known: JsonObject, name: str) -> JsonOb
     """What `not_captured.read` reads. While the workspace is missing, what the last look at it found stays known: after
     a loss it says what no restore brings back."""
     if report.outcome == ROOT_MISSING:
-        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ) if name in known}
+        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ, KINDS) if name in known}
     return {
         PENDING: report.pending,
         NAMED: report.not_captured(f"lifeboat agents show {argument(name)} --left-out"),
         OVER_LIMIT: len(report.over_limit),
         FIX: report.limit_fix,
         NOT_READ: len(report.unread),
+        KINDS: report.pending_kinds(),
     }
 
 

@@ -54,6 +54,9 @@ MACHINE_BOUND = "machine-bound"
 RUNTIME_KEY = "needs-runtime-key"
 """The tag of a credential whose value is encrypted with a key of the runtime's that could not be read."""
 
+BY_LOOK = "known-by-look"
+"""The tag of a credential that was cut because it looks like a secret."""
+
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
 
@@ -82,6 +85,7 @@ class Kind(NamedTuple):
     expires_at: str | None = None
     bound: bool = False
     locked: bool = False
+    by_look: bool = False
 
 
 class Sealable(NamedTuple):
@@ -178,8 +182,7 @@ class Cutter:
             return True
         old = self._overlay.old(path)
         ids = [item.get(cutting.CREDENTIAL) for item in old.meta.get(metas.CUTS, ())] if old is not None else []
-        labels = (self._documents[each].get("label") for each in ids if each in self._documents)
-        return any(str(label or "").startswith(lookalikes.LABEL) for label in labels)
+        return any(BY_LOOK in as_list(self._documents[each].get("tags")) for each in ids if each in self._documents)
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
@@ -299,9 +302,7 @@ class Cutter:
 
     def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
         """Whether the head has in clear what is cut for its look from now on."""
-        looks = [
-            data[one.secret.start : one.secret.end] for one in own if one.secret.label.startswith(lookalikes.LABEL)
-        ]
+        looks = [data[one.secret.start : one.secret.end] for one in own if one.secret.by_look]
         old = self._overlay.old_body(path) if looks else None
         return old is not None and any(literal in old for literal in looks)
 
@@ -442,6 +443,8 @@ class Cutter:
         about = {name: value for name, value in as_object(old.get("x_lifeboat")).items() if name != "bound_to"}
         if kind.locked:
             tags.append(RUNTIME_KEY)
+        if kind.by_look and BY_LOOK not in tags:
+            tags.append(BY_LOOK)
         if kind.bound:
             tags.append(MACHINE_BOUND)
             about["bound_to"] = self._keys.device.id
@@ -498,7 +501,8 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _kind_of(secret: Secret) -> Kind:
-    return Kind(secret.service, secret.credential_type, secret.label, secret.expires_at, secret.bound, secret.locked)
+    kept = (secret.service, secret.credential_type, secret.label)
+    return Kind(*kept, secret.expires_at, secret.bound, secret.locked, secret.by_look)
 
 
 def _sealable(secrets: list[Secret]) -> list[Sealable]:

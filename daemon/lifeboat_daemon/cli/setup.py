@@ -105,7 +105,7 @@ def _without_questions(session: Session) -> int:
     if session.context.keys().key_id is None:
         did.append(_key_made(session))
     service = steps.service(session.context)
-    if service.state == MISSING and service.command not in (None, steps.BY_HAND):
+    if service.state == MISSING and service.action == steps.INSTALL_SERVICE:
         did.append(_done(steps.words_of(str(service.command))))
     _tell(session, did)
     return 1 if any(one["error"] or one["left_out"] for one in did) else 0

@@ -184,13 +184,13 @@ def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> Ca
     with StateDb.open(caches, vault.id) as db:
         report = capture_into(context, agent, vault, db)
     if report.outcome == ROOT_MISSING or vault.head() is None:
-        raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
+        raise ExchangeError("; ".join(report.every_warning) or f"there is nothing in {agent.workspace}")
     return report
 
 
 def _warnings(report: CaptureReport) -> list[str]:
     problems = {**report.left_out, **left_out(report.to_json())}
-    return [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
+    return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
 def _write(

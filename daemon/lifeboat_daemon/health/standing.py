@@ -69,7 +69,8 @@ class Facts(msgspec.Struct, frozen=True):
     Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
     this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
     why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
-    `unread` of them could not be read. `held` is the decision of the guard; `missing`: the workspace was not what was
+    `unread` of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
+    workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace was not what was
     captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
     capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
     `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
@@ -86,6 +87,8 @@ class Facts(msgspec.Struct, frozen=True):
     over_limit: int = 0
     limit_fix: str | None = None
     unread: int = 0
+    pending_kinds: dict[str, int] = {}
+    absent: str | None = None
     reasons: tuple[str, ...] = ()
     held: JsonObject | None = None
     missing: bool = False
@@ -148,6 +151,7 @@ class AgentStatus:
     over_limit: int = 0
     limit_fix: str | None = None
     unread: int = 0
+    pending_kinds: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     held: JsonObject | None = None
     missing: bool = False
@@ -271,7 +275,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
     if rests:  # nobody expects what is not captured to be captured: it is said, and no state of its own
         found = sorted(found, key=lambda each: each[0] == WAITING)
     said = [reason for _, reason in found]
-    rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+    is_told = agent.watched and seen.is_gone
+    rest = [*([seen.absent] if seen.absent is not None and not is_told else []), *seen.reasons]
     rest += second_copies.remarks(seen.remotes)
     verified_at, verified_in = _verified(seen)
     if seen.lookalikes:
@@ -298,6 +303,7 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         over_limit=seen.over_limit,
         limit_fix=seen.limit_fix,
         unread=seen.unread,
+        pending_kinds=seen.pending_kinds,
         reasons=[*said, *rest],
         held=seen.held,
         missing=seen.missing or seen.is_gone,

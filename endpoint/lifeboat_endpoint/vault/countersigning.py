@@ -30,12 +30,12 @@ def chosen(rows: list[SequenceRow], agent_id: str, found: list[Finding], after: 
     be wrong."""
     result = Countersigned()
     in_doubt = any(finding.kind in _WHOLE for finding in found)
-    wrong = {finding.subject for finding in found}
+    wrong = {finding.sequence for finding in found}
     for row in rows:
         try:
             signing.verify(row.as_sequence(agent_id), after)
         except SignatureError:
-            refused = in_doubt or f"sequence {row.number}" in wrong
+            refused = in_doubt or row.number in wrong
             (result.refused if refused else result.signed).append(row)
     return result
 

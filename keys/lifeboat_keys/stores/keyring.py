@@ -59,8 +59,8 @@ class KeyringStore:
         self.backend = ""
 
     @property
-    def note(self) -> str:
-        return f"key: OS keyring ({self.backend})" if self.backend else "key: OS keyring"
+    def description(self) -> str:
+        return f"OS keyring ({self.backend})" if self.backend else "OS keyring"
 
     def problem(self) -> KeysError | None:
         try:

@@ -29,7 +29,7 @@ _NONE = "none was typed and none is in the environment"
 
 class PassphraseStore:
     kind = StoreKind.PASSPHRASE
-    note = "key: passphrase-wrapped file"
+    description = "passphrase-wrapped file"
 
     def __init__(self, documents: KeyFiles, around: Surroundings, files: FileOperations) -> None:
         self._documents = documents
