@@ -29,10 +29,6 @@ class Finding:
         return asdict(self)
 
 
-JOINS = "joins "
-"""How the note of a vault begins that a redaction joins others."""
-
-
 def holds(subject: str, message: str) -> Finding:
     return Finding(Level.HOLDS, subject, message)
 
