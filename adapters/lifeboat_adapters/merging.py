@@ -14,9 +14,8 @@ from lifeboat_adapters.contract import Merged
 from lifeboat_adapters.credentials import StaysOut
 from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 KEPT = Reason(StaysOut.KEPT)
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
-from lifeboat_alf.state import NUMBER_LIMIT, JsonObject, Sequence
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import NUMBER_LIMIT, Sequence
 
 ALF_VERSION = "1.0.0"
 

@@ -6,6 +6,7 @@ For workers and commands. The daemon has the facts from its workers and judges t
 from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import clock_trust, lost_agents, room, withheld
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes, not_captured
@@ -29,7 +30,6 @@ from lifeboat_daemon.health.standing import (
     AgentStatus,
     Awake,
     Facts,
-    JsonObject,
     KeyFacts,
     Status,
     judge,

@@ -20,11 +20,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import doctor, lifecycle, log_reading, units
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.config import DEFAULT, Value
@@ -38,8 +38,6 @@ from lifeboat_daemon.remotes import support as remote_support
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
-
-JsonObject = dict[str, Any]
 
 _DISTRIBUTION = "agent-lifeboat"
 _NOT_TOLD, _OTHER = "(set, not told)", "(other)"

@@ -24,10 +24,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
@@ -45,8 +45,6 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.stores.user_keys import Opened, UserKeys
 from lifeboat_keys.user_key import UserKey, UserPublic
-
-JsonObject = dict[str, Any]
 
 _PROVEN = "proven.json"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agents, status
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress, Said
 from lifeboat_daemon.errors import (
     Busy,
@@ -36,7 +37,6 @@ from support.tui.restore_home import (
     STATUS,
     UNDO,
     UNDONE,
-    JsonObject,
     commands,
     machine,
     say,

@@ -25,12 +25,13 @@ from lifeboat_adapters.aicf.patching import Patch
 from lifeboat_adapters.aicf.sanitizing import Sanitizer, pseudonyms
 from lifeboat_adapters.aicf.standing import Remembered
 from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.persona import rendering as persona
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout, records
 from lifeboat_alf.json_shapes import as_list, objects_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 SAME, NEWEST = "same", "v3.1"

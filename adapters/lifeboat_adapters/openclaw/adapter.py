@@ -38,9 +38,8 @@ from lifeboat_adapters.openclaw.restore import (
 from lifeboat_adapters.persona import capabilities, principals
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 DERIVATIONS = (identity.DERIVATION, principals.derivation(paths.RUNTIME, paths.RAW + paths.USER), *hints.DERIVATIONS)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters import json5_text
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.nested import get as get
 from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 MAIN = "main"
 

@@ -10,8 +10,8 @@ from typing import Any
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 Place = tuple[str, ...]
 
 INCLUDE = "$include"

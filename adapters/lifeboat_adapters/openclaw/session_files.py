@@ -15,13 +15,12 @@ from lifeboat_adapters.contract import Row
 from lifeboat_adapters.database_reading import key_of
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.openclaw import paths
+from lifeboat_alf.json_types import JsonObject
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-JsonObject = dict[str, Any]
 
 INDEX = "sessions.json"
 LARGEST = 256 * 1024 * 1024

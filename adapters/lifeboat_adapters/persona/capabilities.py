@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from lifeboat_adapters.persona import reading
 from lifeboat_alf.json_shapes import as_object, objects_in
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _TITLES = re.compile(r"\b(capabilities|abilities|what (i|you) can do)\b")
 _REQUIRES = re.compile(r"\s*\((?:requires|needs):?\s+([^)]{1,200})\)", re.IGNORECASE)

@@ -41,9 +41,8 @@ from lifeboat_adapters.zeroclaw.restore import (
     translating,
     writing,
 )
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 
 class ZeroClaw(BaseAdapter):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 CAP = 1000
 """Findings kept of each kind; the rest are only counted."""

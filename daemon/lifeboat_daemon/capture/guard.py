@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_alf import times
 from lifeboat_endpoint.vault import SequenceRow
-
-JsonObject = dict[str, Any]
 
 DECISION = "held"
 ACCEPTED = "accepted"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.words import count_text, path_text
-
-JsonObject = dict[str, Any]
 
 CAPTURE = "capture"
 """The kind of a sequence that a capture makes."""

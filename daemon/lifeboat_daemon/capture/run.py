@@ -7,10 +7,10 @@ import gc
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from lifeboat_alf import layout, lifecycle, metas
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import clock_trust, search, withheld
 from lifeboat_daemon.agent import Agent
@@ -44,8 +44,6 @@ from lifeboat_daemon.state_db import StateDb, is_for_want_of_writing, throw_away
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import SequenceRow, Vault
-
-JsonObject = dict[str, Any]
 
 _CACHE_LOST = "the next capture reads every file again"
 

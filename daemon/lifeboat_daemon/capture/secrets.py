@@ -28,6 +28,7 @@ from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_shapes import as_list, as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
@@ -36,8 +37,6 @@ from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home_keys import HomeKeys
-
-JsonObject = dict[str, Any]
 
 MOST_SECRETS = 2000
 DECISION = "secrets"

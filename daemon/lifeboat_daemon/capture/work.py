@@ -13,6 +13,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_alf import codec, layout, metas, partitions, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Entry
@@ -36,8 +37,6 @@ from lifeboat_daemon.capture.tree import Tree
 from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import SequenceRow
-
-JsonObject = dict[str, Any]
 
 Measures = tuple[list[SequenceRow], int, datetime, guard.Limits]
 """What the guard measures a loss by."""

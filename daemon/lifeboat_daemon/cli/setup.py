@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.capture.outcome import left_out
 from lifeboat_daemon.cli import setup_asking as asking
 from lifeboat_daemon.cli import setup_steps as steps
@@ -16,8 +16,6 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.words import path_text
-
-JsonObject = dict[str, Any]
 
 
 @click.command(

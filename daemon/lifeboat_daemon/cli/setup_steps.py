@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import lifecycle, units
 from lifeboat_daemon.cli.key_texts import PLACES
@@ -18,8 +18,6 @@ from lifeboat_daemon.units.unit import WITHOUT_MANAGER
 from lifeboat_daemon.words import argument, count_text, listed, time_text
 from lifeboat_keys.errors import KeyLocked, KeyringLocked, KeysError, NoKey
 from lifeboat_keys.home_keys import KeyState
-
-JsonObject = dict[str, Any]
 
 DONE, MISSING, SKIPPED = "done", "missing", "skipped"
 FIND, PROTECT, KEY, WORDS, SECOND_COPY, SERVICE = "find", "protect", "key", "words", "second_copy", "service"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_alf import ids, layout
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.health.standing import (
     ERROR,
     FENCED,
@@ -31,8 +32,6 @@ from lifeboat_daemon.health.standing import (
     Status,
 )
 from lifeboat_daemon.words import age_text, argument, count_text
-
-JsonObject = dict[str, Any]
 
 LASTS = 60.0
 """Seconds that a state must last before it is said."""

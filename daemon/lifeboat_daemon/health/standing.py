@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.health.second_copies import RemoteFacts
@@ -30,8 +30,6 @@ from lifeboat_daemon.health.states import WAITING as WAITING
 from lifeboat_daemon.health.states import WORST_FIRST as WORST_FIRST
 from lifeboat_daemon.health.states import worst as worst
 from lifeboat_daemon.words import age_text, argument, count_text, listed, time_text
-
-JsonObject = dict[str, Any]
 
 UNVERIFIED_FOR = timedelta(hours=24)
 LONGEST_UNVERIFIED = timedelta(days=7)

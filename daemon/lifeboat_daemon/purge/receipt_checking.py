@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.purge.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
 from lifeboat_daemon.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
 from lifeboat_keys import receipts as vault_receipts

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import Adapter, Merged
 from lifeboat_adapters.credentials import Delivery, Place, StaysOut
 from lifeboat_alf import layout, metas
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason, ReasonCode, reason_code, reason_text
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context

@@ -8,7 +8,7 @@ from lifeboat_adapters.errors import AdapterError, BadPayload
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
 from lifeboat_alf import metas
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context

@@ -12,7 +12,7 @@ from lifeboat_adapters.contract import Adapter, Installation, Placement
 from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.seams.files_beneath import FilesBeneath

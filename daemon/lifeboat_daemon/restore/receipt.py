@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.receipts import Fate, Outcome, counted
 from lifeboat_alf import layout, metas, records
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason, reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.errors import RestoreFailed

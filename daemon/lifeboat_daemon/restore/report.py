@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import withheld

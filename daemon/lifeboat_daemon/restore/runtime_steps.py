@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.credentials import Delivery, Place
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.vault.rows import SequenceRow
 from lifeboat_endpoint.vault.verification import Finding
 from lifeboat_keys import signing

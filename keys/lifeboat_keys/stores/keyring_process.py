@@ -17,9 +17,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import hardening
-
-JsonObject = dict[str, Any]
 
 LOCKED, AWAY = "locked", "away"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys.errors import (
     KdfOutOfBounds,
@@ -21,8 +20,6 @@ from lifeboat_keys.stores import wrapping
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-
-JsonObject = dict[str, Any]
 
 _NONE = "none was typed and none is in the environment"
 

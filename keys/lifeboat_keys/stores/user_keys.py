@@ -12,8 +12,8 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey
 from lifeboat_keys.key_files import KeyFiles
@@ -28,8 +28,6 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.passphrase import PassphraseStore
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-
-JsonObject = dict[str, Any]
 
 RECORD = "store.json"
 _HOLDABLE = frozenset({StoreKind.KEYRING, StoreKind.PASSPHRASE, StoreKind.COMMAND})

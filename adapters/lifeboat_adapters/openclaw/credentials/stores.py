@@ -20,8 +20,7 @@ from lifeboat_adapters.openclaw.credentials import profiles, shares
 from lifeboat_adapters.openclaw.credentials.shares import Share
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 MOST_PROFILES = 2000
 """Of one store. Nobody signs in to so many, and a capture would not end."""

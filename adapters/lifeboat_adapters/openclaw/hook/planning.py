@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -17,8 +16,7 @@ from lifeboat_adapters.openclaw.hook import note as notes
 from lifeboat_adapters.openclaw.hook.note import Note
 from lifeboat_adapters.openclaw.hook.selection import ENTRY, NAME, is_started, refuse_switched_off
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan, HookStep
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
 _BY_ITSELF = "A gateway that is running takes it up by itself."

@@ -18,9 +18,8 @@ from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
 from lifeboat_adapters.openclaw.hook.selection import ENTRY as HOOK_ENTRY
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 OLD, NEW = "2026.2", "2026.9"
 _RETIRED = Reason(StaysOut.RETIRED, runtime="OpenClaw")

@@ -25,9 +25,8 @@ from lifeboat_adapters.openclaw.restore.merging import is_live, is_usable, merge
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 RUNTIME = "OpenClaw"
 NO_PROGRAM = Reason(StaysOut.NO_PROGRAM, runtime=RUNTIME)

@@ -19,6 +19,7 @@ from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.secrets import dotenv, json5
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.secrets.places import places_of
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 
@@ -68,7 +69,7 @@ def source_id(state: State) -> str:
     return next((match[1] for match in stores if match), config.MAIN)
 
 
-def _native_id(folder: host.StateFolder, values: config.JsonObject, workspace: FilePath, state: State) -> str:
+def _native_id(folder: host.StateFolder, values: JsonObject, workspace: FilePath, state: State) -> str:
     """The agent that lives in the workspace; else the name it had, unless another agent here has it and lives
     elsewhere."""
     lives = {agent.id: folder.workspace_of(agent, values).resolve() for agent in config.agents(values)}
@@ -84,7 +85,7 @@ def _native_id(folder: host.StateFolder, values: config.JsonObject, workspace: F
     return next(id for id in candidates if id not in lives)
 
 
-def _layout(folder: host.StateFolder, values: config.JsonObject, state: State, version: str) -> str:
+def _layout(folder: host.StateFolder, values: JsonObject, state: State, version: str) -> str:
     """What is there decides, then the program, then the archive."""
     has_agents = config.get(values, "agents", "entries") or config.get(values, "agents", "list")
     if (folder.folder / host.STATE_DATABASE).exists() or has_agents:

@@ -16,9 +16,8 @@ from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 _FENCE = "openclaw-oauth-refresh-fence:"
 

@@ -15,9 +15,8 @@ from lifeboat_adapters.openclaw import databases, paths, session_files
 from lifeboat_adapters.openclaw.restore.config_merging import NEW
 from lifeboat_adapters.openclaw.restore.delivery import NO_PROGRAM, NOT_TAKEN, RUNTIME, command_of
 from lifeboat_adapters.persona.documents import rows_of
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 _WHERE = "OpenClaw's sessions"
 _SECONDS = 900.0

@@ -19,9 +19,8 @@ from lifeboat_adapters.openclaw.restore.config_merging import OLD
 from lifeboat_adapters.openclaw.restore.delivery import dotenv_line
 from lifeboat_adapters.purposes import DEFAULT, EMPTY, TAKEN, NoPlace, Purpose, Use, name_of, placed, variable
 from lifeboat_alf import codec, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 CONFIG = f"{paths.HOME}{paths.CONFIG}"
 VARIABLES = f"{paths.HOME}.env"

@@ -19,12 +19,11 @@ from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.remote.servers import CONNECT_SECONDS, FIX, STATEMENT_SECONDS, Server
 from lifeboat_adapters.zeroclaw.remote.values import floats_of, same_moment, without_place
 from lifeboat_alf import codec, embeddings
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg import sql
-
-JsonObject = dict[str, Any]
 
 _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 _OWNER = "agent_id"

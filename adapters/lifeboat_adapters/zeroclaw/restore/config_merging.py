@@ -23,9 +23,9 @@ from lifeboat_adapters.zeroclaw.credentials import codec, profiles, secrets, sha
 from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
 from lifeboat_adapters.zeroclaw.restore.config_schema import config_table
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 
-JsonObject = dict[str, Any]
 Same = Callable[[Any, Any], bool]
 
 _OF_ANOTHER = Reason(StaysOut.OF_ANOTHER_AGENT)

@@ -15,8 +15,7 @@ from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config
 from lifeboat_adapters.zeroclaw.restore.provider_names import DEFAULT, provider_name
 from lifeboat_adapters.zeroclaw.restore.translated import RETIRED, Translated
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 

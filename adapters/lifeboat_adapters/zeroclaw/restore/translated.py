@@ -8,9 +8,8 @@ from typing import Any
 
 from lifeboat_adapters.credentials import StaysOut
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 RETIRED = Reason(StaysOut.RETIRED, runtime="ZeroClaw")
 TAKEN = Reason(StaysOut.SET_BY_ANOTHER)

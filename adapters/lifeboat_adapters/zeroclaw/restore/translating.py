@@ -31,9 +31,8 @@ from lifeboat_adapters.zeroclaw.credentials import profiles
 from lifeboat_adapters.zeroclaw.restore import toml_text
 from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
-
-JsonObject = dict[str, Any]
 
 CONFIG = f"{paths.HOME}{paths.CONFIG}"
 _OPENCLAW_CONFIG = f"{layout.home_prefix('openclaw')}openclaw.json"
