@@ -24,7 +24,7 @@ _TIMES = "its certificate does not hold at this time: is a clock wrong, or was i
 _HOST = "its certificate is for a host of another name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
 """What OpenSSL says of a certificate, by its number."""
-_OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "WRONG_VERSION_NUMBER"})
+_OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
 """OpenSSL's codes for a peer that speaks older versions only."""
 
 

@@ -32,7 +32,7 @@ def detail_lines(report: dict[str, Any]) -> Iterator[str]:
 def _is_told(group: dict[str, Any], report: dict[str, Any]) -> bool:
     if group["kind"] == "credential" and group["outcome"] in _STAY_OUT and report.get("credential_details"):
         return True
-    told = {each["code"] for each in report["skipped"] if each["warning"]}
+    told = {each["code"] for each in report["skipped"] if each.get("warning")}
     return group["code"] in told | {each["code"] for each in report["left_out"]}
 
 

@@ -194,7 +194,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
     if report["kind"] == "undo":
         return
     files = {(item["name"], item["reason"]) for item in report["skipped"]}
-    said = {(item["name"], item["reason"]) for item in report["skipped"] if item["warning"] == "named"}
+    said = {(item["name"], item["reason"]) for item in report["skipped"] if item.get("warning") == "named"}
     for each in report.get("credential_details", []):
         whole = (each["label"].partition(": ")[0], each["reason"])
         if whole in files:  # the whole file stays out: that is said once
@@ -202,7 +202,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
                 said.add(whole)
                 yield f"{whole[0]}: {whole[1]}"
             continue
-        needed = f"; {each['reissue']}" if each["reissue"] and each["reason_code"] not in ADVISING else ""
+        needed = f"; {each['reissue']}" if each["reissue"] and each.get("reason_code") not in ADVISING else ""
         if each["reason"] or needed:
             yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"
     for each in report.get("capabilities_without", []):
@@ -216,8 +216,8 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
     name = argument(report["name"])
     left = report["lacking"] or report["without_credentials"]
-    cut_out = any(each["warning"] and each["reason_code"] == LeftOutCode.CUT_OUT for each in report["skipped"])
-    later = any(each["reason_code"] == StaysOut.NO_PROGRAM for each in report.get("credential_details", []))
+    cut_out = any(each.get("warning") and each["reason_code"] == LeftOutCode.CUT_OUT for each in report["skipped"])
+    later = any(each.get("reason_code") == StaysOut.NO_PROGRAM for each in report.get("credential_details", []))
     if left or cut_out or later:
         where = "" if report["in_place"] else f" --to {argument(report['to'])}"
         where += f" --state-dir {argument(report['state_dir'])}" if report.get("state_dir") else ""
