@@ -180,7 +180,7 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
         "no_room": one.no_room is not None,
         "last_capture_failed": one.failed is not None,
         "damaged": one.damaged is not None,
-        "reasons": len(one.reasons),
+        "reasons": dict(sorted(Counter(one.reason_codes).items())),
         "pending_kinds": dict(sorted(one.pending_kinds.items())),
     }
 
