@@ -12,8 +12,9 @@ from benchmarks import prose
 
 from lifeboat_alf import codec, layout, times
 from lifeboat_alf.delta import write_delta
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 from lifeboat_keys import signing

@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from benchmarks import processes, subject
 
 from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agents
@@ -25,7 +26,6 @@ from lifeboat_daemon.control.client import Client
 from lifeboat_daemon.errors import ServiceError
 
 T = TypeVar("T")
-JsonObject = dict[str, Any]
 PATIENCE = 600.0
 """Seconds. Nothing takes as long; what never ends must not hold up the other rows for ever."""
 _ROOT = Path(__file__).parent.parent

@@ -16,14 +16,15 @@ from lifeboat_adapters.credentials import (
     Place,
     Recrypted,
     Secret,
+    StaysOut,
     Translation,
 )
 from lifeboat_adapters.errors import NoHook, RuntimeConfigError, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 
 class BaseAdapter:
@@ -121,7 +122,7 @@ class BaseAdapter:
         path: str,
         found: bytes | None,
         wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
+        left_out: Mapping[tuple[str | int, ...], Reason],
         state: Any,
         user_home: Path,
         now: str,
@@ -149,17 +150,18 @@ class BaseAdapter:
     def translate(
         self, installation: Installation, credentials: Sequence[ForeignCredential], state: Any
     ) -> Translation:
-        return Translation({}, {}, {each.id: f"{installation.runtime} has no place for it" for each in credentials})
+        reason = Reason(StaysOut.NO_PLACE, runtime=installation.runtime)
+        return Translation({}, {}, {each.id: reason for each in credentials})
 
     def deliveries(
-        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, Reason], now: str
     ) -> list[Delivery]:
         return []
 
     def session_deliveries(self, installation: Installation, tables: Mapping[str, bytes]) -> list[Delivery]:
         return []
 
-    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, Reason]:
         return {}
 
     def needs(self, files: Files, identity: JsonObject) -> list[Need]:

@@ -29,8 +29,8 @@ from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +138,17 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class Merged:
     """A file of the runtime's own folder with what an archive's has and it lacked. `decided` says of paths in the
-    archive's file why they were not put in, "" for those that were or stood there alike; what is said of a path holds
+    archive's file why they were not put in, None for those that were or stood there alike; what is said of a path holds
     for everything below it that nothing else is said of. `rewritten`: comments and layout are lost."""
 
     data: bytes
-    decided: Mapping[tuple[str | int, ...], str]
+    decided: Mapping[tuple[str | int, ...], Reason | None]
     rewritten: bool = False
 
-    def reason(self, path: tuple[str | int, ...]) -> str:
-        """Why what stands at a path was not put in, "" when it was."""
+    def reason(self, path: tuple[str | int, ...]) -> Reason | None:
+        """Return why what stands at a path was not put in, None when it was."""
         above = (path[:length] for length in range(len(path), -1, -1))
-        return next((self.decided[each] for each in above if each in self.decided), "")
+        return next((self.decided[each] for each in above if each in self.decided), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,7 +426,7 @@ class Adapter(Protocol):
         path: str,
         found: bytes | None,
         wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
+        left_out: Mapping[tuple[str | int, ...], Reason],
         state: Any,
         user_home: Path,
         now: str,
@@ -465,7 +465,7 @@ class Adapter(Protocol):
         self,
         installation: Installation,
         files: Mapping[str, bytes],
-        left_out: Mapping[Place, str],
+        left_out: Mapping[Place, Reason],
         now: str,
     ) -> list[Delivery]:
         """What has to be run for the stores of an archive (whole again, by archive path). Reads the runtime's own: what
@@ -477,7 +477,7 @@ class Adapter(Protocol):
         runtime lacks, where only its own command takes them. Errors are those of `rows`."""
         ...
 
-    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, Reason]:
         """What of a delivery that was run the runtime's store does not hold, each with why."""
         ...
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lifeboat_alf.reasons import Reason, ReasonCode
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:
@@ -15,6 +17,7 @@ class Secret:
     one file with the same `group` are one credential (a login has an access and a refresh token); each then has its
     `member` name in it. `expires_at` is a timestamp. One that is `bound` to this machine is never put into another. One
     that is `locked` is still encrypted, with a key of the runtime's that was not there: it is of use beside it only.
+    One that is known `by_look` is cut because it looks like a secret and the user said so.
     """
 
     start: int
@@ -28,6 +31,42 @@ class Secret:
     expires_at: str | None = None
     bound: bool = False
     locked: bool = False
+    by_look: bool = False
+
+
+class StaysOut(ReasonCode):
+    """Why a credential, or a setting beside it, is not put into a runtime's files and stores. An adapter of another
+    distribution may define codes of its own; Lifeboat acts on EXPIRED, LOCKED and NO_PROGRAM."""
+
+    KEPT = "kept", "it is there already and stays"
+    EXPIRED = "expired", "it has expired"
+    EMPTY = "empty", "there is nothing in it"
+    TAKEN = "taken", "another credential for the same has this place"
+    LOCKED = "locked", "{runtime} sealed it with a {key} that is not here, and it can only be used beside that"
+    NO_PROGRAM = "no_program", "{runtime} is not on PATH, and only it writes into its store"
+    NOT_TAKEN = "not_taken", "{runtime} did not take it"
+    NOT_REFRESHED = "not_refreshed", "{runtime} could not refresh it: sign in again"
+    STORE_UNREADABLE = "store_unreadable", "{runtime}'s store cannot be read now"
+    RUNTIME_PROBLEM = "runtime_problem", "{message}"
+    ONE_IDENTITY = "one_identity", "no command of {runtime} stores what belongs to one identity"
+    NOT_SPELLED = "not_spelled", "it cannot be spelled for the command that imports it"
+    OLD_RELEASE = "old_release", "this release of {runtime} has no command that takes sessions over"
+    NEW_GATEWAY = "new_gateway", "what opens {runtime}'s gateway is made by itself: pair your devices again"
+    NO_CHANNEL = "no_channel", "{runtime} has no channel of this kind"
+    LINK_AGAIN = "link_again", "the login of a channel is for one installation: link the channel again"
+    NO_PLACE = "no_place", "{runtime} has no place for it"
+    NO_VARIABLES = (
+        "no_variables",
+        "{runtime} has no place for the variables of other programs: give it to the skill that needs it",
+    )
+    NOT_A_LINE = "not_a_line", "it does not fit on a line of a .env file"
+    SET_BY_ANOTHER = "set_by_another", "what it turns into is set by something else in the same file"
+    RETIRED = "retired", "the release of {runtime} that this installation is for does not know it"
+    OF_INSTALLATION = "of_installation", "it belongs to the installation that wrote it"
+    ANOTHER_FOLDER = "another_folder", "it names a folder of the other machine"
+    OF_MACHINE = "of_machine", "Lifeboat's hook is put in on each machine anew: lifeboat agents hook"
+    OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
+    IN_COMMON = "in_common", "other agents here use what it would change"
 
 
 class UnparsableSecrets(ValueError):
@@ -49,7 +88,7 @@ class Recrypted:
     """A file that an installation can read. `unreadable` says of places why nobody can read them there."""
 
     data: bytes
-    unreadable: Mapping[tuple[str | int, ...], str] = field(default_factory=dict)
+    unreadable: Mapping[tuple[str | int, ...], Reason] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +127,7 @@ class Delivery:
 
     places: Mapping[Place, str]
     where: str
-    reason: str = ""
+    reason: Reason | None = None
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     input: bytes | None = None
@@ -120,4 +159,4 @@ class Translation:
 
     files: Mapping[str, bytes]
     places: Mapping[str, Place]
-    reasons: Mapping[str, str]
+    reasons: Mapping[str, Reason]

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.held_files import Guarded
 from lifeboat_adapters.receipts import Fate
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

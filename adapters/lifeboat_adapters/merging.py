@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.credentials import StaysOut
 from lifeboat_adapters.secrets import dotenv
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
-JsonObject = dict[str, Any]
-
-KEPT = "it is there already and stays"
+KEPT = Reason(StaysOut.KEPT)
 
 
 class Change(NamedTuple):
@@ -28,17 +29,17 @@ class Change(NamedTuple):
     remove: bool = False
 
 
-def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
+def merge_dotenv(found: bytes, wanted: bytes, left_out: Mapping[Path, Reason]) -> Merged:
     """`.env`: variables that are missing come at the end, an empty one is filled. Raises UnparsableSecrets."""
     there = {leaf.path: leaf for leaf in dotenv.scan(found)}
-    decided: dict[Path, str] = dict(left_out)
+    decided: dict[Path, Reason | None] = dict(left_out)
     filled: dict[int, tuple[int, bytes]] = {}
     lines: list[bytes] = []
     for leaf in dotenv.scan(wanted):
         if leaf.path in left_out:
             continue
         old, literal = there.get(leaf.path), wanted[leaf.start : leaf.end]
-        decided[leaf.path] = ""
+        decided[leaf.path] = None
         if old is None:
             lines.append(str(leaf.path[0]).encode() + b"=" + literal + b"\n")
         elif not old.value:
@@ -67,7 +68,7 @@ class Missing:
 
     def __init__(
         self,
-        decided: dict[Path, str],
+        decided: dict[Path, Reason | None],
         left_out: Collection[Path],
         original: Callable[[Path], Path] = lambda path: path,
         *,
@@ -85,18 +86,18 @@ class Missing:
                 continue
             if key not in found or found[key] in ("", None):
                 self.changes.append(Change(here, self._pruned(value, here)))
-                self.decided[self.original(here)] = ""
+                self.decided[self.original(here)] = None
             elif isinstance(value, dict) and isinstance(found[key], dict):
                 self.walk(found[key], value, here)
             elif isinstance(value, list) and isinstance(found[key], list) and here in self._appended:
                 self._append(found[key], value, here)
             else:
-                self.decided[self.original(here)] = "" if self._same(found[key], value) else KEPT
+                self.decided[self.original(here)] = None if self._same(found[key], value) else KEPT
 
     def _append(self, found: list[Any], wanted: list[Any], path: Path) -> None:
         count = len(found)
         for number, item in enumerate(wanted):
-            self.decided[(*path, number)] = ""
+            self.decided[(*path, number)] = None
             if item not in found:
                 self.changes.append(Change((*path, count), item))
                 count += 1

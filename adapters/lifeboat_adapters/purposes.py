@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from lifeboat_adapters.credentials import ForeignCredential, Place
+from lifeboat_adapters.credentials import ForeignCredential, Place, StaysOut
 from lifeboat_adapters.secrets import rules
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.reasons import Reason
 
 DEFAULT = "default"
 
-EMPTY = "there is nothing in it"
-TAKEN = "another credential for the same has this place"
+EMPTY = Reason(StaysOut.EMPTY)
+TAKEN = Reason(StaysOut.TAKEN)
 
 # fmt: off
 PROVIDERS = frozenset((
@@ -93,25 +94,29 @@ def use_of(credential: ForeignCredential) -> Use:
 
 
 class NoPlace(Exception):
-    """Why a runtime has no place for a credential, in people's words."""
+    """A runtime has no place for a credential; `reason` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 def placed(
     credentials: Iterable[ForeignCredential],
     order: Callable[[tuple[Use, ForeignCredential]], Any],
     put: Callable[[Use, ForeignCredential], Place],
-) -> tuple[dict[str, Place], dict[str, str]]:
+) -> tuple[dict[str, Place], dict[str, Reason]]:
     """Where `put` puts each credential, and why others have no place, both by id. It is asked in that order: the first
     one gets what there is one of."""
     places: dict[str, Place] = {}
-    reasons: dict[str, str] = {}
+    reasons: dict[str, Reason] = {}
     for use, credential in sorted(((use_of(each), each) for each in credentials), key=order):
         try:
             if not credential.value:
                 raise NoPlace(EMPTY)
             places[credential.id] = put(use, credential)
-        except NoPlace as reason:
-            reasons[credential.id] = str(reason)
+        except NoPlace as refusal:
+            reasons[credential.id] = refusal.reason
     return places, reasons
 
 

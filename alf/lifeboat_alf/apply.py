@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from lifeboat_alf import (
     attachments,
@@ -38,6 +37,7 @@ from lifeboat_alf.errors import (
     SignatureError,
     WrongAgent,
 )
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import (
@@ -54,8 +54,6 @@ from lifeboat_alf.state import (
     State,
     path_key,
 )
-
-JsonObject = dict[str, Any]
 
 _TOGETHER = 64
 """Lines whose ids a base that is far away is asked for at once."""

@@ -15,7 +15,8 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.container import check_name
 from lifeboat_alf.errors import BadDocument, UnsafeEntry
 from lifeboat_alf.json_shapes import as_object
-from lifeboat_alf.state import Entry, JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import Entry
 
 INCLUDED = 2
 REFERENCED = 3

@@ -21,8 +21,9 @@ from lifeboat_alf import layout, metas, redactions
 from lifeboat_alf.documents import list_of, object_of
 from lifeboat_alf.errors import BadDocument, RedactionInvalid, SignatureError
 from lifeboat_alf.json_shapes import as_object, texts_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
-from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, JsonObject, Leaf, path_key
+from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, GoneRecord, Leaf, path_key
 
 _PARTS = (metas.RECORDS, metas.ATTACHMENT, metas.CUTS)
 

@@ -14,8 +14,7 @@ import msgspec
 import rfc8785
 
 from lifeboat_alf.errors import BadJson
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _encoder = msgspec.json.Encoder()
 _sorted_encoder = msgspec.json.Encoder(order="deterministic")

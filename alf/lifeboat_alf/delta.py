@@ -36,20 +36,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from lifeboat_alf import attachments, bundle_redactions, codec, layout, leaves, metas, partitions, patch, sequences
 from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import ArchiveWriter
 from lifeboat_alf.delta_reader import DeltaReader, Item, RecordLine
 from lifeboat_alf.json_shapes import as_object, as_text, objects_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import ALF_VERSION, entries_checksum
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, Leaf, Operation, RecordChange
 
 __all__ = ["DeltaReader", "DeltaSummary", "Item", "RecordLine", "write_delta"]
-
-JsonObject = dict[str, Any]
 
 _PREFIXES: dict[Operation, bytes] = {
     "create": b'{"operation":"create",',

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from lifeboat_alf import layout, partitions, records, times
 from lifeboat_alf.delta_reader import DeltaReader, RecordLine
 from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Partition, State
-
-JsonObject = dict[str, Any]
 
 
 class StatedPlaces:

@@ -15,11 +15,10 @@ from lifeboat_alf import bundle_redactions, codec, layout, records, sequences
 from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.documents import is_wrapped, read_object, unwrapped
 from lifeboat_alf.errors import BadDocument, MissingEntry, UnknownOperation
-from lifeboat_alf.manifest import check_entries, check_head, check_version
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.manifest import check_entries, check_head, version_warnings
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import NUMBER_LIMIT, GoneRecord, Operation, Sequence, path_key
-
-JsonObject = dict[str, Any]
 
 _LAYERS = {"identity": layout.IDENTITY, "principals": layout.PRINCIPALS, "credentials": layout.CREDENTIALS}
 _LISTS = ("raw", "artifacts", "documents")
@@ -67,7 +66,7 @@ class DeltaReader:
 
     def _open(self) -> None:
         self.manifest, name = _manifest(self._archive)
-        self.warnings = check_version(self.manifest.get("alf_version"))
+        self.warnings = version_warnings(self.manifest.get("alf_version"))
         self._archive.expect(check_entries(self.manifest, self._archive.names(), manifest=name))
         self._name = name
         self.changes = self._object(self.manifest, "changes")

@@ -7,7 +7,7 @@ from typing import Any
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadDocument
 from lifeboat_alf.json_shapes import as_list
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 DOCUMENT_LIMIT = 256 << 20
 """Bytes of one JSON document, for the reader and the writer alike."""

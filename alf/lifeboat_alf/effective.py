@@ -9,12 +9,11 @@ Any id of a chain names the memory.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_alf import codec, layout, partitions, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Partition, Record, State, path_key
-
-JsonObject = dict[str, Any]
 
 _MARK = b'"supersedes"'
 

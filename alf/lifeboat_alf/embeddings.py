@@ -27,7 +27,8 @@ import msgspec
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import list_of, read_object
 from lifeboat_alf.errors import BadDocument, BadJson
-from lifeboat_alf.state import BodyAbsent, JsonObject, Record, State
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import BodyAbsent, Record, State
 
 INDEX = f"{layout.EMBEDDINGS}index.json"
 """The one index of archives without chunks."""

@@ -50,7 +50,8 @@ class AlfError(LifeboatError):
 
 
 class ArchiveError(AlfError):
-    """A file that cannot be read. `entry` is the ZIP entry, `line` the 1-based line in it, where known."""
+    """A file that cannot be read. `entry` is the ZIP entry, `line` the 1-based line in it, where known. `detail` is the
+    message without that place."""
 
     code = "archive"
     title = "The archive cannot be read"
@@ -61,6 +62,7 @@ class ArchiveError(AlfError):
     ) -> None:
         where = entry if line is None else f"{entry}, line {line}"
         super().__init__(message if where is None else f"{where}: {message}", fix=fix)
+        self.detail = message
         self.entry = entry
         self.line = line
 

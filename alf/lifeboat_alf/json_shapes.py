@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 
 def as_object(value: Any) -> JsonObject:

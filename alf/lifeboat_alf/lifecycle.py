@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_alf import records, times
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.records import MISSING, TOMBSTONE
 from lifeboat_alf.state import Operation
 
-JsonObject = dict[str, Any]
 Mint = Callable[..., str]
 """`mint(created_at, *parts)` -> an id that history has never held (see `ids.mint`)."""
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, UnsupportedVersion
-from lifeboat_alf.state import NUMBER_LIMIT, JsonObject, Sequence
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import NUMBER_LIMIT, Sequence
 
 ALF_VERSION = "1.0.0"
 
@@ -207,18 +208,24 @@ def _without(value: Any, keys: Iterable[str]) -> Any:
 
 
 def check_version(version: object) -> list[str]:
-    """Warnings about `alf_version`. 1.x.y is read whatever x (ALF §8.2). Raises UnsupportedVersion."""
+    """Return warnings about `alf_version`, without the place. 1.x.y is read whatever x is (ALF §8.2). Raises
+    UnsupportedVersion."""
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
         raise UnsupportedVersion(f"{version!r} is no version of the format", entry=layout.MANIFEST)
     if match[1] != "1":
         raise UnsupportedVersion(f"version {version}, this program reads 1.x", entry=layout.MANIFEST)
-    return [f"{layout.MANIFEST}: the version {version} is a draft of the format"] if match[4] else []
+    return [f"the version {version} is a draft of the format"] if match[4] else []
+
+
+def version_warnings(version: object) -> list[str]:
+    """Return warnings about `alf_version` that name the manifest. Raises UnsupportedVersion."""
+    return [f"{layout.MANIFEST}: {warning}" for warning in check_version(version)]
 
 
 def check_manifest(document: JsonObject) -> list[str]:
     """Warnings about a snapshot's manifest. Raises UnsupportedVersion and BadDocument for what cannot be read."""
-    warnings = check_version(document.get("alf_version"))
+    warnings = version_warnings(document.get("alf_version"))
     agent = _object(document, "agent")
     if not isinstance(agent.get("id"), str):
         raise BadDocument("agent.id is missing", entry=layout.MANIFEST)

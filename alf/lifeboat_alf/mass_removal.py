@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lifeboat_alf import layout, metas
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 MOST_OF_THE_FILES = 0.8
 """An agent makes and removes files that are no memories all the time: a smaller share than this says nothing."""

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import ABSENT_LEAF, SALT_BYTES, BodyAbsent, Entry, GoneRecord, Leaf, Record, State
 
 BUCKETS = 1024
@@ -45,7 +46,7 @@ def bucket_of(key: bytes) -> int:
     return int.from_bytes(hashlib.sha256(key).digest()[:2], "big") % BUCKETS
 
 
-def entry_hash(path: str, meta: codec.JsonObject, leaf: bytes) -> bytes:
+def entry_hash(path: str, meta: JsonObject, leaf: bytes) -> bytes:
     return _item_hash(entry_key(path), codec.canonical(meta), leaf)
 
 

@@ -23,8 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lifeboat_alf.errors import BadDocument
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 RECORDS = "records"
 ATTACHMENT = "attachment"

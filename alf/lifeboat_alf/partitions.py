@@ -24,9 +24,9 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from lifeboat_alf import layout, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Partition
 
-JsonObject = dict[str, Any]
 Granularity = Literal["quarterly", "monthly"]
 
 CLOSES = "closes"

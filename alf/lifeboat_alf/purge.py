@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from lifeboat_alf import (
     codec,
@@ -35,12 +35,11 @@ from lifeboat_alf import (
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
 from lifeboat_alf.errors import PurgeError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging import CutPlan, Hit, Options, Pieces, Wanted, by_text, items_of, plan_cuts
 from lifeboat_alf.redactions import NONE, RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key
-
-JsonObject = dict[str, Any]
 
 REASONS = ("gdpr_article_17", "ccpa_deletion", "user_request", "security_incident")
 """The four reasons of ALF §3.1.11; free text could carry what was purged."""

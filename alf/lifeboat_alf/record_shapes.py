@@ -7,8 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.json_shapes import as_object, as_text, objects_in, texts_in
+from lifeboat_alf.json_types import JsonObject
 
 _TEXTS = ("memory_type", "status", "namespace", "category", "supersedes")
 _NOT_TEXT = {"source": ("identity_version",), "temporal": ()}

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 from lifeboat_alf import codec
 from lifeboat_alf.errors import BadDocument
 from lifeboat_alf.json_shapes import as_object, as_text, texts_in
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 TOMBSTONE = "[deleted]"
 """Content of a tombstone: the schema refuses an empty one."""

@@ -32,9 +32,8 @@ from typing import Any, NamedTuple
 from lifeboat_alf import codec, ids, merkle, metas
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.json_shapes import as_object, texts_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import LEAF_BYTES, SALT_BYTES, Leaf
-
-JsonObject = dict[str, Any]
 
 VERSION = 1
 RECORDS, WHOLE_AGENT = "record_purge", "full_agent"

@@ -6,7 +6,8 @@ from typing import Any
 
 from lifeboat_alf import layout
 from lifeboat_alf.errors import BadDocument
-from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, JsonObject, Sequence
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import LEAF_BYTES, NUMBER_LIMIT, Sequence
 
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "agent": str,

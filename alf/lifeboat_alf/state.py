@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
+
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     from lifeboat_alf.redactions import Redactions
-
-JsonObject = dict[str, Any]
 
 NO_SALT = b""
 SALT_BYTES = 16

@@ -19,9 +19,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 from lifeboat_alf import codec, ids, layout, merkle, metas, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
-from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, JsonObject, Leaf, Record, Sequence, path_key
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, path_key
 
 AGENT_ID = "019a0000-0000-7000-8000-00000000ada0"
 TIME = "2026-11-20T12:00:00.000Z"

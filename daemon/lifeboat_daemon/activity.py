@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_alf.seams.files import read_all
 from lifeboat_daemon.agent import Agent
@@ -18,8 +19,6 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import erased
 from lifeboat_daemon.words import change_groups, count_text
 from lifeboat_endpoint.vault import AuditRow
-
-JsonObject = dict[str, Any]
 
 _TOLD = {
     "create": "the vault was made",

@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
@@ -44,12 +44,20 @@ class Value:
     private: bool = False
 
 
+class Problem(NamedTuple):
+    """Why a file of settings is not the one in force. `detail` is the message without the name of the file."""
+
+    file: str
+    message: str
+    detail: str
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """The settings in force. `problem` says why the file on disk is not the one in force, None when it is."""
 
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    problem: str | None = None
+    problem: Problem | None = None
 
     def get(self, name: str, overrides: Mapping[str, Any] | None = None) -> Value:
         """One setting; `overrides` are the settings of an agent. Raises UnknownSetting."""
@@ -70,11 +78,15 @@ def load(home: Home, files: FileOperations) -> Config:
     try:
         private, private_problem = _in_force(home, files, PRIVATE_FILE)
     except ConfigError as error:  # without addresses nobody is told; that must not stop a capture
-        private, private_problem = {}, error.message
+        private, private_problem = {}, _problem(PRIVATE_FILE, error)
     return Config({**public, **private}, problem or private_problem)
 
 
-def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], str | None]:
+def _problem(name: str, error: ConfigError) -> Problem:
+    return Problem(name, error.message, error.detail or error.message)
+
+
+def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, Any], Problem | None]:
     """Return the settings of a file, or of its last good copy and why. A file that is missing or empty is written again
     from the copy. Raises ConfigError when neither can be used."""
     good = home.folder / _LAST_GOOD[name]
@@ -82,7 +94,7 @@ def _in_force(home: Home, files: FileOperations, name: str) -> tuple[dict[str, A
         data = _read(home.folder / name, files, good)
         written = parse(data, name)
     except ConfigError as error:
-        return parse(_read(good, files), name), error.message
+        return parse(_read(good, files), name), _problem(name, error)
     remember(files, good, data)
     return written, None
 
@@ -145,7 +157,10 @@ def parse(data: bytes, name: str = FILE) -> dict[str, Any]:
         written = dict(flatten(read_toml(data)))
     except ValueError as error:
         is_quotable = name == FILE or isinstance(error, WordsInFile)
-        raise ConfigError(f"{name}: {error if is_quotable else 'this is no TOML'}") from None
+        detail = str(error) if is_quotable else "this is no TOML"
+        refused = ConfigError(f"{name}: {detail}")
+        refused.detail = detail
+        raise refused from None
     for each in written:
         _check_place(each, name)
     return check(written)

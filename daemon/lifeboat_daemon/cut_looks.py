@@ -16,7 +16,7 @@ from lifeboat_daemon.capture.lookalikes import Place, Places
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
-from lifeboat_daemon.capture.secrets import EXPOSED
+from lifeboat_daemon.capture.secrets import EXPOSED, is_cut_for_look
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnknownPath
 from lifeboat_daemon.safe_text import name_text
@@ -89,10 +89,10 @@ def _cut_for_looks(vault: Vault) -> list[str]:
         return sorted(decided)
     state = vault.state()
     documents = state_documents.credentials(state_documents.of(state, layout.CREDENTIALS))
-    labels = {one["id"]: str(one.get("label") or "") for one in documents}
+    known = {one["id"]: one for one in documents}
     for entry in state.entries():
-        cut = (labels.get(item.get(cutting.CREDENTIAL), "") for item in entry.meta.get(metas.CUTS, ()))
-        if any(lookalikes.is_label_of(label, entry.path) for label in cut):
+        cut = (known.get(item.get(cutting.CREDENTIAL), {}) for item in entry.meta.get(metas.CUTS, ()))
+        if any(is_cut_for_look(document, entry.path) for document in cut):
             decided.add(entry.path)
     return sorted(decided)
 
@@ -103,7 +103,8 @@ def _without_learned(memory: Any, names: Iterable[str]) -> Any:
     kept = {
         mark: known
         for mark, known in values.items()
-        if not any(lookalikes.is_label_of(str(known[2]), name) for name in names)
+        if tuple(known[:2]) != lookalikes.SERVICE_AND_TYPE
+        or not any(lookalikes.is_label_of(str(known[2]), name) for name in names)
     }
     return memory if len(kept) == len(values) else {**memory, "values": kept}
 

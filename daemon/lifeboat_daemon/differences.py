@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec, layout
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.metas import is_file
 from lifeboat_alf.records import is_deleted, origin_file
 from lifeboat_alf.state import BodyAbsent, Changes, EntryChange, Record, RecordChange, State

@@ -125,9 +125,12 @@ class HomeNewer(HomeError):
 
 
 class ConfigError(DaemonError):
+    """Settings that cannot be used. `detail` is the message without the name of the file, where it has one."""
+
     code = "config"
     title = "The configuration cannot be used"
     fix = "lifeboat config list"
+    detail: str | None = None
 
 
 class UnknownSetting(ConfigError):

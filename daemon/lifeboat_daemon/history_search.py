@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 
 from lifeboat_alf import layout, metas, records
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.json_shapes import as_list, as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import search
 from lifeboat_daemon.agent import Agent

@@ -201,7 +201,7 @@ def _is_about_a_name(error: BaseException | None) -> bool:
 
 def _is_about_a_certificate(error: BaseException | None) -> bool:
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(error):
+        if isinstance(error, ssl.SSLCertVerificationError):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -24,7 +24,8 @@ _TIMES = "its certificate does not hold at this time: is a clock wrong, or was i
 _HOST = "its certificate is for a host of another name"
 _WHY = {_EXPIRED: _TIMES, _NOT_YET: _TIMES, _OTHER_HOST: _HOST, _OTHER_ADDRESS: _HOST}
 """What OpenSSL says of a certificate, by its number."""
-_OLD_TLS = ("PROTOCOL_VERSION", "PROTOCOL VERSION", "UNSUPPORTED_PROTOCOL", "UNSUPPORTED PROTOCOL")
+_OLD_TLS = frozenset({"TLSV1_ALERT_PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL"})
+"""OpenSSL's codes for a peer that speaks older versions only."""
 
 
 def everybodys() -> ssl.SSLContext:
@@ -94,7 +95,7 @@ def reason(error: BaseException | None) -> str | None:
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return _WHY.get(error.verify_code, "")
-        if isinstance(error, ssl.SSLError) and any(words in str(error).upper() for words in _OLD_TLS):
+        if isinstance(error, ssl.SSLError) and error.reason in _OLD_TLS:
             return "it does not speak TLS 1.3"
         error = error.__cause__ or error.__context__
     return None

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import search
 from lifeboat_daemon.agent import everyone
@@ -35,8 +35,6 @@ from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason, Settling
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
-
-JsonObject = dict[str, Any]
 
 KIND = "rotate"
 ROTATED = "rotated"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import timeline
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context

@@ -14,10 +14,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import log_reading, units
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.client import Client, running
@@ -29,7 +30,6 @@ from lifeboat_daemon.service.single import Holder, holder
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
 
-JsonObject = dict[str, Any]
 Say = Callable[[str], None]
 
 COMMAND = python("-m", "lifeboat_daemon.service")

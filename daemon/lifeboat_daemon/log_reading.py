@@ -8,14 +8,13 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.logs import DEBUG, LEVELS, NAME, OLDER
-
-JsonObject = dict[str, Any]
 
 
 def events(home: Home) -> Iterator[JsonObject]:

@@ -27,10 +27,9 @@ from typing import Any, TextIO, cast
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import readable_json
 from lifeboat_daemon.home import Home
-
-JsonObject = dict[str, Any]
 
 NAME = "daemon.log"
 LARGEST = 1_000_000

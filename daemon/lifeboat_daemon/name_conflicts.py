@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, Protocol
 
 from lifeboat_alf import layout
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 FILE, FOLDER = "file", "folder"
 _MOST_ONE_BY_ONE = 100

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifeboat_alf import records
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import snippet_text

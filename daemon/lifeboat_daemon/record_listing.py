@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf import codec, records
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import search
 from lifeboat_daemon.agent import Agent

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from lifeboat_alf import layout, lifecycle, partitions, records, times
 from lifeboat_alf.documents import identity_version
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Record, State
@@ -21,7 +21,6 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.state_db import StateDb
 from lifeboat_endpoint.vault import SequenceRow, Vault
 
-JsonObject = dict[str, Any]
 Change = Callable[[Scribe, JsonObject, Record, State], Step | None]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from lifeboat_alf import codec, embeddings, layout, metas, records, times
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, Record, State
 from lifeboat_daemon.agent import Agent
@@ -20,8 +21,6 @@ from lifeboat_daemon.state_db import StateDb
 from lifeboat_daemon.words import listed
 from lifeboat_endpoint.errors import UnknownSequence
 from lifeboat_endpoint.vault import Vault
-
-JsonObject = dict[str, Any]
 
 INDEXED = "indexed"
 _ADD_MEMORY = (

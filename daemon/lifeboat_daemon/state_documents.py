@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec, layout, metas
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 WORKSPACE_MODE = "workspace_mode"

@@ -6,6 +6,7 @@ For workers and commands. The daemon has the facts from its workers and judges t
 from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import clock_trust, lost_agents, room, withheld
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.capture import guard, lookalikes, not_captured
@@ -28,7 +29,6 @@ from lifeboat_daemon.health.standing import (
     AgentStatus,
     Awake,
     Facts,
-    JsonObject,
     KeyFacts,
     Status,
     judge,
@@ -95,10 +95,10 @@ def _problems(context: Context) -> list[str]:
     """What is wrong beside the agents, for people."""
     try:
         problem = context.config().problem
-        problem = problem and f"{problem}; the last good settings are in force"
+        told = [] if problem is None else [f"{problem.message}; the last good settings are in force"]
     except LifeboatError as error:
-        problem = error.message
-    return [*([problem] if problem else []), *_unusable(context), *_full(context), *lost_agents.problems(context)]
+        told = [error.message]
+    return [*told, *_unusable(context), *_full(context), *lost_agents.problems(context)]
 
 
 def _full(context: Context) -> list[str]:
@@ -163,6 +163,8 @@ def _of_vault(context: Context, agent: Agent, vault: Vault, is_gone: bool) -> Fa
         over_limit=left.over_limit,
         limit_fix=left.fix,
         unread=left.unread,
+        pending_kinds=dict(left.kinds),
+        absent=captured.get("absent"),
         reasons=(*(captured.get("warnings") or ()), *left.named),
         held=vault.get(guard.DECISION),
         missing=captured.get("outcome") == ROOT_MISSING,

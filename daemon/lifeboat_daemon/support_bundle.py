@@ -20,14 +20,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import doctor, lifecycle, log_reading, units
 from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture import report as captures
 from lifeboat_daemon.config import DEFAULT, Value
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import methods
@@ -39,8 +38,6 @@ from lifeboat_daemon.remotes import support as remote_support
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
-
-JsonObject = dict[str, Any]
 
 _DISTRIBUTION = "agent-lifeboat"
 _NOT_TOLD, _OTHER = "(set, not told)", "(other)"
@@ -183,7 +180,8 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
         "no_room": one.no_room is not None,
         "last_capture_failed": one.failed is not None,
         "damaged": one.damaged is not None,
-        "reasons": dict(sorted(Counter(_kind(reason) for reason in one.reasons).items())),
+        "reasons": dict(sorted(Counter(one.reason_codes).items())),
+        "pending_kinds": dict(sorted(one.pending_kinds.items())),
     }
 
 
@@ -195,11 +193,6 @@ def _remotes(context: Context) -> JsonObject:
 def _runtime(context: Context, name: str) -> str:
     """A runtime that this program knows; another name was written by hand."""
     return name if any(adapter.runtime == name for adapter in context.adapters()) else _OTHER
-
-
-def _kind(reason: str) -> str:
-    """Of a reason only what this program says of a file, never of which."""
-    return next((words for words in captures.REASONS if f" {words}: " in reason), _OTHER)
 
 
 # The service -----------------------------------------------------------------------------------------------------

@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import retention
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import JsonObject, report_document
+from lifeboat_daemon.capture.outcome import report_document
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health import due, second_copies

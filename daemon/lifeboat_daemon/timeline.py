@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lifeboat_alf import times
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.standing import LOCAL

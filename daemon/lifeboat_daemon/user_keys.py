@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Sequence
 from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
@@ -21,7 +22,6 @@ from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey, UserPublic
 
-JsonObject = dict[str, Any]
 Found = TypeVar("Found")
 
 _KEY_ID = re.compile("[0-9a-f]{32}")
@@ -83,6 +83,7 @@ def describe(context: Context) -> JsonObject:
         "key_id": found.key_id,
         "store": str(found.store),
         "note": found.note,
+        "description": found.description,
         "proven_at": found.proven_at,
         "former": _seen(lambda: _former(keys), nothing, problems),
         "machines": _seen(lambda: _machines(keys), nothing, problems),

@@ -22,8 +22,8 @@ from pathlib import Path
 import msgspec
 
 from lifeboat_alf import times
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
 from lifeboat_daemon import healing, verification_rows

@@ -23,13 +23,12 @@ from lifeboat_adapters.held_files import Guarded
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryTable, RowChoice, WriteOrder
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import effective, layout, metas, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.capture.row_reading import stored
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.contents import Contents
 from lifeboat_daemon.restore.databases import Tables, is_table
 from lifeboat_daemon.restore.inventory import Proven
-
-JsonObject = dict[str, Any]
 
 MEMORY, ROW = "memory", "row"
 

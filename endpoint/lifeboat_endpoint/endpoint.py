@@ -27,9 +27,9 @@ import msgspec
 
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors, settings
 from lifeboat_endpoint.at_rest import kept_secrets, moved_source
 from lifeboat_endpoint.at_rest.data_keys import DataKeys

@@ -13,6 +13,7 @@ from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_keys import agent_pair, devices, documents, former, rotation
 from lifeboat_keys.agent_pair import AgentPair
@@ -22,8 +23,6 @@ from lifeboat_keys.identity import Identity
 from lifeboat_keys.names import AGENTS, SETTLING, USER_PUBLIC
 from lifeboat_keys.rotation import RotatingFiles
 from lifeboat_keys.trusted import Trusted
-
-JsonObject = dict[str, Any]
 
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 

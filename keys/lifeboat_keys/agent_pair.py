@@ -14,14 +14,13 @@ from typing import Any
 import nacl.exceptions
 import nacl.public
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES, UserKey, UserPublic
-
-JsonObject = dict[str, Any]
 
 _CONTEXT = "agent pair"
 

@@ -19,11 +19,10 @@ import nacl.signing
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.encodings import device_id, from_base64, to_base64
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES, UserKey, UserPublic
-
-JsonObject = dict[str, Any]
 
 SECRET_BYTES = 32
 SIGNATURE_BYTES = 64

@@ -10,9 +10,9 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.encodings import device_id, from_base64, to_base64
@@ -20,8 +20,6 @@ from lifeboat_keys.errors import KeyDamaged, UnknownMachine
 from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import PUBLIC_BYTES
-
-JsonObject = dict[str, Any]
 
 DEVICES = "devices.json"
 FIELD = "device"

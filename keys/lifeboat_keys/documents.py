@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.device_key import SIGNATURE_BYTES, DeviceKey
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.names import DEVICE_KEY, USER_KEY, USER_PUBLIC
 from lifeboat_keys.user_key import UserKey, UserPublic
 from lifeboat_keys.words import SECRET_BYTES
-
-JsonObject = dict[str, Any]
 
 
 def of_user_key(key: UserKey) -> JsonObject:

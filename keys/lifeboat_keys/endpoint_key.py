@@ -16,12 +16,11 @@ import nacl.signing
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged, SignedByAnother
 from lifeboat_keys.key_files import KeyFiles
-
-JsonObject = dict[str, Any]
 
 FILE = "receipt-key.json"
 VERSION = 1

@@ -19,11 +19,10 @@ import nacl.signing
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import KeyDamaged
 from lifeboat_keys.user_key import UserKey, UserPublic
-
-JsonObject = dict[str, Any]
 
 FIELD = "former"
 _SIGNATURE_BYTES = 64

@@ -24,10 +24,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
@@ -46,8 +46,6 @@ from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.stores.user_keys import Opened, UserKeys
 from lifeboat_keys.user_key import UserKey, UserPublic
 
-JsonObject = dict[str, Any]
-
 _PROVEN = "proven.json"
 
 
@@ -60,7 +58,8 @@ class KeyState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeyStatus:
-    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say. `proven_at`
+    """What `status` says of the user's key. `note` is for people, "" when there is nothing to say;
+    `description` says of a key that can be used where it is. `proven_at`
     is when the words were last proven."""
 
     state: KeyState
@@ -68,6 +67,7 @@ class KeyStatus:
     store: StoreKind
     note: str
     proven_at: str | None = None
+    description: str = ""
 
 
 class HomeKeys(Identity):
@@ -117,7 +117,7 @@ class HomeKeys(Identity):
         raises for what is wrong with a key: it says so."""
         try:
             if not thorough and self.public and self.store is StoreKind.COMMAND and not self.store_problem(self.store):
-                return self._status(KeyState.OK, CommandStore.note)
+                return self._usable(CommandStore.description)
             opened = self._open()
         except NoKey as error:
             return self._status(KeyState.NEEDS_KEY, f"{_uncapitalised(error.title)}: {error.message} ({error.fix})")
@@ -126,7 +126,7 @@ class HomeKeys(Identity):
         damage = self.damage()
         if damage is not None:
             return self._status(KeyState.ERROR, damage.message)
-        return self._status(KeyState.OK, opened.note)
+        return self._usable(opened.description)
 
     def damage(self) -> LifeboatError | None:
         """Read every file that captures, restores and signatures need beside the user's key, and return what is wrong
@@ -335,12 +335,15 @@ class HomeKeys(Identity):
             raise OtherKey(f"the store {self.store} gave the key {opened.key.key_id}, this home has {known.key_id}")
         return opened
 
-    def _status(self, state: KeyState, note: str) -> KeyStatus:
+    def _usable(self, description: str) -> KeyStatus:
+        return self._status(KeyState.OK, f"key: {description}", description)
+
+    def _status(self, state: KeyState, note: str, description: str = "") -> KeyStatus:
         try:
             key_id, store = self.key_id, self.store
         except KeysError as error:
             return KeyStatus(KeyState.ERROR, None, StoreKind.FILE, error.message)
-        return KeyStatus(state, key_id, store, note, self._proven_at(key_id))
+        return KeyStatus(state, key_id, store, note, self._proven_at(key_id), description)
 
     def _proven_at(self, key_id: str | None) -> str | None:
         """None also where the note of it cannot be read: they are proven anew then."""

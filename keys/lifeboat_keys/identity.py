@@ -9,9 +9,9 @@ devices.json        the machines this home has met, and where it saw which key
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import device_key, documents, former, rotation
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.devices import Devices, host_name
@@ -22,8 +22,6 @@ from lifeboat_keys.rotation import RotatingFiles, Settling
 from lifeboat_keys.stores.file import FileStore
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserPublic
-
-JsonObject = dict[str, Any]
 
 MAKE = "lifeboat keys init"
 

@@ -8,18 +8,18 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import filelock
 import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import TEMPORARY, FileOperations, NotRegular, write_atomic
 from lifeboat_keys.errors import KeyDamaged, KeyExists, KeysError, KeyUnsafe
 from lifeboat_keys.names import IRREPLACEABLE
 
-JsonObject = dict[str, Any]
 Checked = TypeVar("Checked")
 
 FOLDER_MODE = 0o700

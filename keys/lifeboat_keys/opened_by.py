@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import binascii
 from collections.abc import Iterable
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64
-
-JsonObject = dict[str, Any]
 
 
 def find_unopened(credentials: Iterable[JsonObject], keys: JsonObject | None) -> list[str]:

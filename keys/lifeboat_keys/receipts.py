@@ -22,14 +22,13 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.endpoint_key import check as check_endpoint
 from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.trusted import Trusted
-
-JsonObject = dict[str, Any]
 
 __all__ = ["Audit", "EndpointKey", "Head", "VaultReceipt", "Verdict", "from_json", "sign_with_device", "verify"]
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserPublic
-
-JsonObject = dict[str, Any]
 
 _CONTEXT = "redaction"
 

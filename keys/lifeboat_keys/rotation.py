@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_keys import agent_pair, documents, former
 from lifeboat_keys.agent_pair import AgentPair
@@ -33,8 +33,6 @@ from lifeboat_keys.key_files import KeyFiles
 from lifeboat_keys.names import AGENTS, DEVICE_KEY, JOURNAL, SETTLING, USER_PUBLIC
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey, UserPublic
-
-JsonObject = dict[str, Any]
 
 _KIND = "lifeboat rotation"
 _SETTLING_KIND = "lifeboat rotation, settling"

@@ -26,6 +26,7 @@ import nacl.public
 import nacl.secret
 
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import (
@@ -36,8 +37,6 @@ from lifeboat_keys.errors import (
     WrongAgentKey,
     WrongBinding,
 )
-
-JsonObject = dict[str, Any]
 
 ALGORITHM = "xchacha20-poly1305"
 KDF = "x25519-sealed-box"

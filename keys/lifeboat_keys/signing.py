@@ -4,14 +4,12 @@ certifies. The 24 words alone verify every state, on any machine."""
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import LEAF_BYTES, Sequence
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
-
-JsonObject = dict[str, Any]
 
 _CONTEXT = "sequence"
 

@@ -16,10 +16,9 @@ from typing import Any
 import nacl.public
 import nacl.signing
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import words
 from lifeboat_keys.encodings import from_base64, to_base64
-
-JsonObject = dict[str, Any]
 
 PUBLIC_BYTES = 32
 _PERSON = b"lifeboat-user"

@@ -109,7 +109,7 @@ def test_an_agents_own_profiles_go_into_its_own_store(tmp_path: Path) -> None:
 )
 def test_what_nothing_can_be_done_with_stays_out(tmp_path: Path, row: dict[str, Any], reason: str) -> None:
     (found,) = of(tmp_path, row)
-    assert (found.reason, found.command) == (reason, ())
+    assert (str(found.reason), found.command) == (reason, ())
 
 
 def test_without_the_program_nothing_is_run(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_token_that_was_put_back_before_is_in_its_place(tmp_path: Path) -> Non
     given = ("models", "auth", "paste-token", "--provider", "meadow", "--profile-id", "meadow:me")
     machine.openclaw(*given, "--expires-in", "86400s", given="fake-token")
     (found,) = of(machine.home, profile("meadow:me", "token", token="fake-token", expires=NOW_MS + DAY))
-    assert (found.reason, found.command) == ("", ())
+    assert (found.reason, found.command) == (None, ())
 
 
 def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
@@ -144,12 +144,12 @@ def test_a_store_that_cannot_be_read_is_left_alone(tmp_path: Path) -> None:
     database.parent.mkdir(parents=True)
     database.write_bytes(b"not a database, but long enough to be taken for one" * 20)
     (found,) = of(tmp_path, api_key())
-    assert "cannot be read" in found.reason
+    assert "cannot be read" in str(found.reason)
 
 
 def test_what_is_not_in_the_store_afterwards_is_named(tmp_path: Path) -> None:
     (found,) = of(tmp_path, api_key())
-    assert not_arrived(installation(tmp_path), found) == {(paths.AUTH_PROFILES, (0,)): "OpenClaw did not take it"}
+    assert not_arrived(installation(tmp_path), found) == {(paths.AUTH_PROFILES, (0,)): delivery.NOT_TAKEN}
 
 
 def test_a_login_that_openclaw_could_not_refresh_did_not_arrive(tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ def test_a_login_that_openclaw_could_not_refresh_did_not_arrive(tmp_path: Path) 
     waiting.write_text(json.dumps({"version": 1, "profiles": {"zai:me": broken}}))
     machine.openclaw("doctor", "--fix")
     (found,) = of(machine.home, login())
-    assert found.reason == ""
-    assert "sign in again" in not_arrived(installation(machine.home), found)[paths.AUTH_PROFILES, (0,)]
+    assert found.reason is None
+    assert "sign in again" in str(not_arrived(installation(machine.home), found)[paths.AUTH_PROFILES, (0,)])
 
 
 def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_entries_of_the_secret_store_are_imported_by_kind(tmp_path: Path) -> Non
         (b"B=plain\n", "env"),
         (b"A=`it's`\n", "secret"),
     ]
-    assert "identity" in next(each.reason for each in found if not each.command)
+    assert "identity" in str(next(each.reason for each in found if not each.command))
 
 
 @given(st.text(max_size=12))

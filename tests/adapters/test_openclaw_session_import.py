@@ -78,7 +78,7 @@ def test_sessions_that_are_there_are_not_taken_over_again(tmp_path: Path) -> Non
 def test_without_the_program_and_in_an_older_release_the_reason_is_said(here: Installation) -> None:
     (without,) = ADAPTER.session_deliveries(replace(here, program=None), TABLES)
     (older,) = ADAPTER.session_deliveries(replace(here, layout="2026.2"), TABLES)
-    assert "not on PATH" in without.reason and "no command" in older.reason
+    assert "not on PATH" in str(without.reason) and "no command" in str(older.reason)
     assert without.command == older.command == ()
 
 

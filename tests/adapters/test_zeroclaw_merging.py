@@ -136,7 +136,7 @@ def test_a_renamed_agent_is_taken_over_under_its_new_name() -> None:
     place = Place(paths.CURRENT, "ada", HOME / "agents/ada/workspace", HOME)
     result = merged(None, V3, place)
     assert values(result)["agents"] == {"ada": {"enabled": True, "model_provider": "anthropic.default"}}
-    assert result.reason(("agents", "default", "enabled")) == ""
+    assert result.reason(("agents", "default", "enabled")) is None
 
 
 def test_left_out_paths_are_not_added() -> None:
@@ -152,7 +152,7 @@ def test_a_value_that_is_only_encrypted_anew_is_the_same(tmp_path: Path) -> None
     one, other = (f'schema_version = 3\n[a]\ntoken = "{codec.encrypt("invented", key)}"\n' for _ in range(2))
     same = config_merging._same_for(tmp_path)
     result = config_merging.merge_config(one.encode(), other.encode(), HERE, {}, same)
-    assert (result.data, result.reason(("a", "token"))) == (one.encode(), "")
+    assert (result.data, result.reason(("a", "token"))) == (one.encode(), None)
 
 
 def test_an_early_provider_becomes_a_named_one() -> None:
@@ -205,7 +205,7 @@ def test_a_database_of_memories_becomes_a_named_storage() -> None:
 )
 def test_a_credential_that_moved_is_said_to_be_put_in_where_it_stood(path: tuple[str, ...]) -> None:
     result = merged(None, V1)
-    assert result.reason(path) == ""
+    assert result.reason(path) is None
 
 
 def test_a_credential_that_moved_and_is_there_already_is_said_to_stay() -> None:
@@ -248,7 +248,7 @@ def test_an_agent_of_today_in_an_early_installation_keeps_its_provider_and_chann
         "channels_config": {"telegram": {"enabled": True, "bot_token": "an-invented-token-0002"}},
     }
     assert result.reason(("agents", "default", "model_provider")) == RETIRED
-    assert result.reason(("providers", "models", "anthropic", "default", "api_key")) == ""
+    assert result.reason(("providers", "models", "anthropic", "default", "api_key")) is None
 
 
 def test_an_address_that_is_a_part_of_a_name_becomes_a_setting() -> None:

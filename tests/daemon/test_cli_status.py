@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli import program, status_watch
 from lifeboat_daemon.cli.output import Output
@@ -28,8 +29,6 @@ from support.daemon.control_servers import Served
 from support.daemon.protected import Protected
 from support.patience import patience
 from support.waiting import until
-
-JsonObject = dict[str, Any]
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_a_private_file_that_cannot_be_used_leaves_the_last_good_one_in_force(ho
     (home.folder / "private.toml").write_text(text, encoding="latin-1")
     found = config.load(home, FILES)
     assert found.get("ping.url").value == ADDRESS
-    assert found.problem is not None and "private.toml" in found.problem and "canary" not in found.problem
+    assert found.problem is not None and found.problem.file == "private.toml" and "canary" not in str(found.problem)
 
 
 def test_without_any_private_file_that_can_be_used_nothing_else_stops(home: Home) -> None:
@@ -163,7 +163,7 @@ def test_without_any_private_file_that_can_be_used_nothing_else_stops(home: Home
 def test_an_address_in_the_file_for_everything_is_refused_with_what_to_do(home: Home) -> None:
     home.config_file.write_text(f'[ping]\nurl = "{ADDRESS}"\n')
     problem = config.load(home, FILES).problem
-    assert problem is not None and "--stdin" in problem and "canary" not in problem
+    assert problem is not None and "--stdin" in problem.message and "canary" not in str(problem)
 
 
 @pytest.mark.parametrize("expression", ["0 9 * * 8", "hourly", "0 0 31 2 *"])

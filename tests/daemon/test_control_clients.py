@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import address, async_client, methods, protocol
 from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress
@@ -40,7 +41,6 @@ from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "short"]
-JsonObject = dict[str, Any]
 
 
 @contextlib.contextmanager

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 import json
 import socket
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
@@ -20,7 +20,6 @@ from support.short_folders import short
 from support.waiting import until
 
 __all__ = ["context", "serve", "short"]
-JsonObject = dict[str, Any]
 
 
 def _code(answer: JsonObject | None) -> int:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 import lifeboat_daemon
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import methods, protocol
 from lifeboat_daemon.control.connection import Limits
@@ -76,11 +77,11 @@ def test_the_example_works(
     monkeypatch.setenv("LIFEBOAT_HOME", str(context.home.folder))
     example = PAGE.read_text().split("```python\n")[1].split("```")[0]
 
-    async def daemon(_: protocol.JsonObject) -> protocol.JsonObject:
+    async def daemon(_: JsonObject) -> JsonObject:
         await asyncio.sleep(0)
         return {"running": True, "address": served.server.address}
 
-    async def jobs(_: protocol.JsonObject) -> protocol.JsonObject:
+    async def jobs(_: JsonObject) -> JsonObject:
         return {"jobs": []}
 
     with Served(context, {"daemon": daemon, "jobs": jobs}) as served:

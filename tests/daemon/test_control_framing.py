@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.conversation import Conversation
@@ -22,8 +22,6 @@ from support.daemon.control_servers import Served, context
 from support.short_folders import short
 
 __all__ = ["context", "short"]
-JsonObject = dict[str, Any]
-
 simple = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(-1e9, 1e9) | st.text(max_size=8)
 json_values = simple | st.lists(simple, max_size=3) | st.dictionaries(st.text(max_size=8), simple, max_size=3)
 almost_requests = st.fixed_dictionaries(

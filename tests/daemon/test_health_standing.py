@@ -81,6 +81,7 @@ def test_what_is_captured_and_verified_is_ok() -> None:
 def test_each_fact_has_its_word_and_its_reason(fields: dict[str, Any], state: str) -> None:
     found = judged(changed(**fields))
     assert found.state == state and found.reasons
+    assert len(found.reason_codes) == len(found.reasons) and all(map(str.isidentifier, found.reason_codes))
     assert judged(WELL).state == "ok"
 
 
@@ -211,6 +212,7 @@ def test_to_work_and_to_wait_hide_nothing_worse() -> None:
     assert standing.at_work(judged(changed(failed="x"))).state == "error"
     blocked = standing.blocked(judged(), "waiting for process 4711 (restore)")
     assert (blocked.state, blocked.reasons) == ("waiting", ["waiting for process 4711 (restore)"])
+    assert blocked.reason_codes == ["waits_for"]
     assert standing.blocked(judged(changed(held={"reason": "x"})), "waiting").state == "held"
     assert standing.half_watched(judged(), "too many folders").state == "ok"
     assert not standing.summary(
@@ -222,7 +224,7 @@ def test_what_only_the_daemon_knows_is_added_to_what_a_command_found() -> None:
     told = standing.at_work(standing.half_watched(standing.blocked(judged(), "waiting for process 7"), "no watches"))
     found = standing.with_daemon(judged(changed(sequence=9)), told)
     assert (found.sequence, found.state, found.at_work) == (9, "waiting", True)
-    assert found.reasons == told.reasons
+    assert (found.reasons, found.reason_codes) == (told.reasons, told.reason_codes)
     assert standing.with_daemon(judged(), judged(changed(failed="an older capture"))).state == "ok"
 
 

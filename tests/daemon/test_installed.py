@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agents, status
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import CaptureReport
@@ -182,7 +182,7 @@ def agent(ada: Protected) -> Agent:
 def test_an_emptied_workspace_says_how_to_accept_it(ada: Protected) -> None:
     empty(ada)
     report = ada.capture()
-    assert report.outcome == "root_missing" and "lifeboat agents accept ada" in report.warnings[0]
+    assert report.outcome == "root_missing" and "lifeboat agents accept ada" in str(report.absent)
 
 
 def test_an_emptied_workspace_is_captured_once_the_user_accepts_it(ada: Protected) -> None:
@@ -238,7 +238,7 @@ def test_a_folder_with_little_left_is_captured_once_the_user_accepts_it(ada: Pro
     empty(ada)
     ada.write("letter.txt", "still here\n")
     report = ada.capture()
-    assert report.outcome == "root_missing" and "lifeboat agents accept ada" in report.warnings[0]
+    assert report.outcome == "root_missing" and "lifeboat agents accept ada" in str(report.absent)
     agents.accept(ada.context, agent(ada))
     assert ada.capture().changed and set(ada.kept()) == {"letter.txt"}
     ada.write("letter.txt", "and changed\n")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import linkage
 from lifeboat_daemon.capture.linkage import Change, Link
 from support.daemon.protected import MEMORY, Protected
-
-JsonObject = dict[str, Any]
 
 SKILL = """---
 name: Tide watch

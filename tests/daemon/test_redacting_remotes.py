@@ -270,7 +270,7 @@ def test_a_remote_that_drops_a_purge_from_its_list_is_told_again_and_that_is_sai
     lying(monkeypatch, redactions=lambda usual, agent: [])
     assert stick.push().state == "ok"
     assert done.receipt in facts(stick).doubts
-    assert any(done.receipt in each for each in second_copies.remarks([facts(stick)]))
+    assert any(done.receipt in each.text for each in second_copies.remarks([facts(stick)]))
 
 
 def test_a_whole_agent_at_a_remote_that_is_away_is_pending_in_the_receipt(stick: Machine, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_file_that_was_never_captured_is_not_touched() -> None:
 def test_a_link_that_leads_out_is_reported_and_not_made() -> None:
     item = decided([wanted("keys", b"", type="link", target="/etc")], {})["keys"]
     assert item.action == Action.SKIP
-    assert "/etc" in item.reason
+    assert "/etc" in str(item.reason)
 
 
 def test_a_link_that_leads_out_and_is_there_stays() -> None:

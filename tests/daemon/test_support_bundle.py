@@ -76,7 +76,8 @@ def test_reasons_are_told_by_their_kind(openclaw: StateFolder, tmp_path: Path) -
     openclaw.config.write_text("{ half a configuration of Mira: '")
     run("sync", expect=1)
     status = bundle(tmp_path)["status.json"]
-    assert status["agents"]["agent-1"]["reasons"]["may hold secrets and does not parse"] == 1
+    agent = status["agents"]["agent-1"]
+    assert agent["pending_kinds"] == {"unparsable": 1} and agent["reasons"]["pending"] == 1
 
 
 def test_nothing_in_it_is_a_name_a_path_or_an_id(openclaw: StateFolder, tmp_path: Path, isolated_home: Path) -> None:

@@ -10,17 +10,15 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.watch import limits
 from lifeboat_daemon.watch.watcher import CHANGED, RESCAN
 from support.daemon.watching import Process, in_process
 
 pytestmark = pytest.mark.skipif(not Path("/proc/sys/fs/inotify").exists(), reason="limits of inotify")
-JsonObject = dict[str, Any]
-
 WATCHES, INSTANCES = "/proc/sys/user/max_inotify_watches", "/proc/sys/user/max_inotify_instances"
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from lifeboat_daemon.watch import limits, mailbox, mounts, planning
 from lifeboat_daemon.watch.plan import Plan, Watched
+from lifeboat_daemon.watch.signals import Coverage
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
 from support.daemon.database_writers import TABLE, many, writer_of
 from support.daemon.protected import Protected
@@ -289,7 +290,7 @@ def test_two_agents_that_share_a_folder_hear_what_is_theirs(tmp_path: Path) -> N
         (tmp_path / "ada.md").write_text("y")
         (tmp_path / "grace.md").write_text("y")
         await until_async(lambda: bool(seen.of("grace")))
-        assert seen.of("ada") == [] and seen.coverage("ada").reason == "not watched"
+        assert seen.of("ada") == [] and seen.coverage("ada") == Coverage("none")
 
     watching(story)
 

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.demo.tree import differences, read_tree
@@ -27,8 +28,6 @@ from support.daemon import offices
 from support.daemon.harbour import Harbour, harbour
 from support.daemon.offices import Office
 from support.killing import killed_at
-
-JsonObject = dict[str, Any]
 
 
 class Port:

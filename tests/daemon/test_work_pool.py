@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
 from lifeboat_daemon.release import release
 from lifeboat_daemon.work import limits, messages, pool, process
@@ -18,8 +19,6 @@ from support.daemon import offices, work_program
 from support.daemon.offices import Office
 from support.patience import patience
 from support.waiting import until_async
-
-JsonObject = dict[str, Any]
 
 ADA, BOB = "01935f3e-0000-7000-8000-000000000001", "01935f3e-0000-7000-8000-000000000002"
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.errors import Busy, Cancelled, WorkerFailed
 from lifeboat_daemon.work import queue as queues
 from lifeboat_daemon.work.messages import Progress
@@ -16,8 +17,6 @@ from lifeboat_daemon.work.places import Places
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
 from support.patience import patience
-
-JsonObject = dict[str, Any]
 
 
 class Hands:

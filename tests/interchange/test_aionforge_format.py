@@ -17,6 +17,7 @@ from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
 from lifeboat_adapters.receipts import Outcome, counted
 from lifeboat_alf import codec, ids, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.testing import record
 from support.interchange import aionforge_import_program
 from support.interchange.aionforge_instances import (
@@ -35,7 +36,6 @@ from support.paths import TESTS
 from support.patience import patience
 from support.waiting import until
 
-JsonObject = dict[str, Any]
 SESSION = "019a0000-0000-7000-8000-0000000000aa"
 
 

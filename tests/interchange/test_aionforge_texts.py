@@ -29,11 +29,11 @@ from lifeboat_adapters.aionforge.text_form import Unreadable
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome, counted
 from lifeboat_alf import codec, ids, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.testing import record
 from support.interchange import fake_aionforge
 from support.interchange.aionforge_instances import AGENT, NOW, around, running, state_of
 
-JsonObject = dict[str, Any]
 ID = "019a0000-0000-7000-8000-00000000cafe"
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)
 FIELDS = sorted({*mapping.TIMES, *mapping.RELATIONS, *mapping.PLAIN})

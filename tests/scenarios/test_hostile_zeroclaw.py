@@ -16,6 +16,7 @@ import pytest
 
 from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_adapters.zeroclaw.restore import ddl
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, record
 from lifeboat_daemon import agents, exchange
@@ -25,7 +26,6 @@ from lifeboat_daemon.restore import RestoreOptions, moves, restore, undo
 from support.adapters.zeroclaw_installs import Install, make_install, stable
 from support.daemon.zeroclaw_protected import ProtectedClaw
 
-JsonObject = dict[str, Any]
 CONFIG = "raw/zeroclaw-home/config.toml"
 NEVER = "2099-01-01T00:00:00Z"
 

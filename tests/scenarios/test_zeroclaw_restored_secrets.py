@@ -12,7 +12,7 @@ import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.restore import recrypting
-from lifeboat_daemon.restore import credentials
+from lifeboat_daemon.restore.reasons import ReissueCode
 from support.adapters import zeroclaw_installs as installs
 from support.daemon.cli_client import run
 
@@ -137,8 +137,8 @@ def test_a_value_whose_key_was_lost_before_stays_out_and_says_why(isolated_home:
     (install.home / ".secret_key").unlink()
     run("agents", "add", install.workspace())
     report = restored("default", elsewhere(install, tmp_path), "--state-dir", str(tmp_path))
-    assert {one["reason"] for one in report["credential_details"]} == {recrypting.LOCKED}
-    assert {one["reissue"] for one in report["credential_details"]} == {credentials.ISSUE}
+    assert {one["reason"] for one in report["credential_details"]} == {str(recrypting.LOCKED)}
+    assert {one["reissue_code"] for one in report["credential_details"]} == {ReissueCode.ISSUE_AGAIN}
     assert "telegram" in (tmp_path / "config.toml").read_text()
 
 

@@ -15,11 +15,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.app import LifeboatApp, Options
-from lifeboat_tui.link import Connection, JsonObject, Stage, Tell
+from lifeboat_tui.link import Connection, Stage, Tell
 from lifeboat_tui.screens.dashboard import Dashboard
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir

@@ -9,6 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress, Said
 from lifeboat_daemon.errors import (
     Busy,
@@ -36,7 +37,6 @@ from support.tui.restore_home import (
     STATUS,
     UNDO,
     UNDONE,
-    JsonObject,
     commands,
     machine,
     say,
@@ -234,14 +234,18 @@ async def test_credentials_are_included_and_left_out_with_one_key() -> None:
 async def test_warnings_missing_things_and_hazards_are_said_before() -> None:
     link = machine()
     link.answers(DRY, PLAN | {
-        "warnings": ["gateway (pid 4121) is at work on it: nothing is written as long as it runs"],
+        "warnings": [
+            "video.mp4 (5000000 bytes) is not held, only described",
+            "gateway (pid 4121) is at work on it: nothing is written as long as it runs",
+        ],
+        "running": "gateway (pid 4121)",
         "capabilities_missing": [{"name": "browser", "host_requirements": "chromium"}],
         "absent": [{"filename": "video.mp4", "size": 5000000}],
         "databases": [{"path": "memory.db", "changes": 3, "rows": {"add": 3}}],
     })  # fmt: skip
     async with wizard(link, at="12", size=(120, 50)) as pilot:
         said = text_of(pilot)
-        assert "pid 4121" in said and "Stop it" in said
+        assert "Stop gateway (pid 4121)" in said
         assert "browser needs: chromium" in said and "video.mp4" in said and "3 to add" in said
 
 

@@ -7,8 +7,8 @@ import copy
 import pytest
 from textual.widgets import Button
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Said
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.link.looking import LookingLink, OnlyLooking
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import places

@@ -20,6 +20,7 @@ from textual.widgets import Input
 from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES
@@ -27,7 +28,7 @@ from lifeboat_tui.documents.status import Agent, Status
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.hanging_up import when_it_hangs_up
 from lifeboat_tui.isolating import isolating
-from lifeboat_tui.link import CONNECTION, JsonObject, Link, Stage
+from lifeboat_tui.link import CONNECTION, Link, Stage
 from lifeboat_tui.link.looking import LookingLink
 from lifeboat_tui.palette import ActCommands
 from lifeboat_tui.screens.base import LifeboatScreen, tell_if_failed

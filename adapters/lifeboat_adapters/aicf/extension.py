@@ -15,9 +15,9 @@ from lifeboat_adapters.aicf import spelling
 from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Document, Kind, Section
 from lifeboat_adapters.aicf.pieces import Piece
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_alf import ids
 from lifeboat_alf.json_shapes import as_text
+from lifeboat_alf.json_types import JsonObject
 
 RECORD = "ALF_RECORD"
 IDENTITY, PRINCIPALS, ATTACHMENTS = "ALF_IDENTITY", "ALF_PRINCIPALS", "ALF_ATTACHMENTS"

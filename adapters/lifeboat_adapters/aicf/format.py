@@ -26,7 +26,6 @@ from lifeboat_adapters.interchange.base import BaseFormat
 from lifeboat_adapters.interchange.cleaning import OPTIONS, Cleaner
 from lifeboat_adapters.interchange.contract import (
     Finding,
-    JsonObject,
     Kind,
     MappingTable,
     Notice,
@@ -39,6 +38,7 @@ from lifeboat_adapters.interchange.contract import (
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 APPLY, DIALECT, PSEUDONYMISE, GZIP = "apply-supersedes", "dialect", "pseudonymise", "gzip"

@@ -10,9 +10,9 @@ from lifeboat_adapters.aicf.document import parse
 from lifeboat_adapters.aicf.mapping import RAW, RUNTIME
 from lifeboat_adapters.aicf.parts import Document, Kind
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf.json_shapes import as_object, objects_in
+from lifeboat_alf.json_types import JsonObject
 
 FILE = "identity.aicf"
 

@@ -12,7 +12,7 @@ from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.older_spellings import TOPICS, json_time, json_topic, unquoted
 from lifeboat_adapters.aicf.parts import Item
 from lifeboat_adapters.aicf.xml_files import XmlPart
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 Pairs = Mapping[str, Item]
 """Fields of a block by key. Of repeated keys the last counts."""

@@ -11,7 +11,7 @@ from lifeboat_adapters.aicf.memories import RATIONALE
 from lifeboat_adapters.aicf.moments import spelled
 from lifeboat_adapters.aicf.respelling import tag_of
 from lifeboat_adapters.aicf.values import Escaping, escape
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 COMPILED, BLOCKS = "compiled", "blocks"
 

@@ -25,12 +25,13 @@ from lifeboat_adapters.aicf.patching import Patch
 from lifeboat_adapters.aicf.sanitizing import Sanitizer, pseudonyms
 from lifeboat_adapters.aicf.standing import Remembered
 from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.persona import rendering as persona
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout, records
 from lifeboat_alf.json_shapes import as_list, objects_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 SAME, NEWEST = "same", "v3.1"
@@ -251,7 +252,7 @@ def _of_files(state: State, body: _Body) -> Iterator[Fate]:
             continue
         if path == body.keeps_raw:
             yield Fate("file", path, Outcome.ACCEPTED)
-        elif path.startswith(RAW) and body.form != "as it came":
+        elif path.startswith(RAW) and not body.keeps_raw:
             reason = "its memories are written in another form"
             yield Fate("file", path, Outcome.TRANSFORMED, reason, "another_form")
         elif path.startswith(layout.ARTIFACTS):

@@ -13,8 +13,8 @@ from lifeboat_adapters.aicf.parts import Dialect, Document
 from lifeboat_adapters.aicf.reading import Read
 from lifeboat_adapters.aicf.respelling import respelled, without
 from lifeboat_adapters.interchange.changed import is_unchanged
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_alf.json_types import JsonObject
 
 _TOLD_BESIDE = ("memory_type", "confidence", "tags")
 """Fields that may stand beside the words of a memory."""

@@ -22,7 +22,7 @@ from lifeboat_adapters.aicf.memories import Made
 from lifeboat_adapters.aicf.moments import moment
 from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.stated_times import clock_of, stated_time
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 ROWS = (Kind.ROW, Kind.CELLS, Kind.TEXT)
 SESSION_SCOPES = ("", "session")

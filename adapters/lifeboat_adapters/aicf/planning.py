@@ -14,7 +14,7 @@ from lifeboat_adapters.aicf.parts import Kind
 from lifeboat_adapters.aicf.respelling import tag_of
 from lifeboat_adapters.aicf.values import escape, join_cells
 from lifeboat_adapters.interchange.changed import is_unchanged
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 Fields = list[tuple[str, str]]
 """Keys, and values as they are written."""

@@ -16,8 +16,8 @@ from lifeboat_adapters.aicf.relations import Relations
 from lifeboat_adapters.aicf.spelling import without_none
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.interchange.changed import marked
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
 
 PRIMARY = "{primary}"
 """Stands for the first human among the agent's principals until it is known."""

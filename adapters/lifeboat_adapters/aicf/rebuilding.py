@@ -10,8 +10,8 @@ from lifeboat_adapters.aicf import patching, reading
 from lifeboat_adapters.aicf.mapping import OWN
 from lifeboat_adapters.aicf.parts import Dialect
 from lifeboat_adapters.aicf.patching import Patch
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_alf.json_types import JsonObject
 
 About = tuple[int, int, str]
 """What was about one memory: the number of memories before it, where it stood between two of them, its text."""

@@ -12,7 +12,7 @@ from lifeboat_adapters.aicf.memories import Made, scalar
 from lifeboat_adapters.aicf.moments import created, moment
 from lifeboat_adapters.aicf.parts import Item, Section
 from lifeboat_adapters.aicf.pieces import ROWS, Piece
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 MOST_LINKS = 100_000
 """More rows than that are kept in the file, and are no links of records."""

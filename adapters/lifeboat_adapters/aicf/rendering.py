@@ -11,9 +11,9 @@ from lifeboat_adapters.aicf.mapping import RAW
 from lifeboat_adapters.aicf.parts import Dialect
 from lifeboat_adapters.aicf.standing import Remembered
 from lifeboat_adapters.contract import Rendered
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.persona import rendering as persona
 from lifeboat_alf import layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 OTHERS = "memory.aicf"

@@ -14,7 +14,7 @@ from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
 from lifeboat_adapters.aicf.pieces import Piece
 from lifeboat_adapters.aicf.values import Escaping, escape
 from lifeboat_adapters.aicf.xml_files import XmlPart
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 TAGGED = {"category": 1, "priority": 2, "impact": 1}
 """Cells that are tags of the record, and where they stand."""

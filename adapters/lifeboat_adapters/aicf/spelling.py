@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lifeboat_adapters.aicf.values import escape
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 LARGEST = 60_000
 """UTF-8 bytes of one field of an extension section: AICF recommends at most 64 KiB for a field."""

@@ -9,10 +9,10 @@ from lifeboat_adapters.aicf import reading
 from lifeboat_adapters.aicf.folder import PACKED
 from lifeboat_adapters.aicf.mapping import RAW
 from lifeboat_adapters.aicf.reading import Read
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import metas
 from lifeboat_alf.effective import effective_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.records import is_visible
 from lifeboat_alf.state import BodyAbsent, Entry, State

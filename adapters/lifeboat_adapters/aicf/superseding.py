@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from lifeboat_adapters.aicf.mapping import OWN
 from lifeboat_adapters.interchange.changed import marked
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 RELATION = "supersedes"
 

@@ -11,8 +11,8 @@ from lifeboat_adapters.aicf.mapping import OWN
 from lifeboat_adapters.aicf.pieces import Piece
 from lifeboat_adapters.aicf.planning import Planned
 from lifeboat_adapters.aicf.values import escape
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_adapters.interchange.errors import InterchangeError
+from lifeboat_alf.json_types import JsonObject
 
 _OF_THE_FILE = (OWN, "raw_source_format")
 """What is said anew by every file that holds a memory, where its section is its own."""

@@ -27,9 +27,8 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.receipts import Fate
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 FOLDER = "AIMEM_FOLDER"
 """The environment variable that names a folder of bundles."""

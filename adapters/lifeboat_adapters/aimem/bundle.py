@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Fate
+from lifeboat_alf.json_types import JsonObject
 
 FORMAT = "aimem-bundle"
 LEGACY_FORMAT = "memoryai-bundle"
@@ -51,6 +52,7 @@ class BundleRefused(SourceRefused):
 
     def __init__(self, message: str, *, format_code: str, status: int = WRONG, where: str = "") -> None:
         super().__init__(f"{where}: {message}" if where else message, format_code=format_code, where=where)
+        self.detail = message
         self.status = status
 
 

@@ -16,8 +16,9 @@ from lifeboat_adapters.aimem import instants, urn, vectors
 from lifeboat_adapters.aimem.bundle import ARRAYS, Bundle, BundleRefused, Envelope, Limits
 from lifeboat_adapters.aimem.checksum import content_hash
 from lifeboat_adapters.aimem.spools import Names
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
 
 CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")

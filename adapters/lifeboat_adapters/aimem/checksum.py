@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.aimem.strict_json import canonical
-from lifeboat_adapters.interchange.contract import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 PREFIX = "sha256:"
 _PIECE = 1 << 16

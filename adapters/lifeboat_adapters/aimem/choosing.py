@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_adapters.aimem import chunks, instants, mapping
 from lifeboat_adapters.aimem.bundle import DNA_ONLY, DNA_TYPES, OPEN_CONTENT, SINCE
@@ -15,10 +14,9 @@ from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, in_append_order
 from lifeboat_alf.embeddings import Vectors, has_inline
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 _RELATED = b'"related_records"'
 

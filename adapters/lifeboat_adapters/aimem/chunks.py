@@ -17,8 +17,7 @@ from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, times
 from lifeboat_alf import records as alf_records
 from lifeboat_alf.json_shapes import as_list
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,10 +24,9 @@ from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, ids
 from lifeboat_alf import records as alf_records
 from lifeboat_alf.json_shapes import as_list
+from lifeboat_alf.json_types import JsonObject
 
 __all__ = ["ConsumerOptions", "Existing", "ImportPlan", "Importing", "StoredChunk", "existing_of", "plan"]
-
-JsonObject = dict[str, Any]
 
 _SECOND = 10**9
 _LISTED = 10_000

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from lifeboat_adapters.aimem import consuming, mapping, producing, reading, signing
 from lifeboat_adapters.aimem.bundle import FORMAT as NAME
@@ -33,9 +33,8 @@ from lifeboat_adapters.interchange.contract import (
 from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 DOCUMENT, STREAM = ".aimem.json", ".aimem.ndjson"
 _RAW = "raw/aimem/"
@@ -121,9 +120,7 @@ class AimemFormat(BaseFormat):
             with _refusing(path), reading.opened(path, own_namespace=strict) as bundle:
                 return [Finding(each.code, each.text, False, where=each.where) for each in bundle.notices]
         except SourceRefused as problem:
-            # The place is told once: such a message begins with it.
-            text = problem.message.removeprefix(f"{problem.where}: ") if problem.where else problem.message
-            return [Finding(problem.format_code, text, True, _line(problem.where), problem.where)]
+            return [Finding(problem.format_code, problem.detail, True, _line(problem.where), problem.where)]
 
     def mappings(self) -> Sequence[MappingTable]:
         return mapping.tables()

@@ -30,9 +30,8 @@ from lifeboat_adapters.interchange.cleaning import ALLOW_SECRETS, REDACT, Cleane
 from lifeboat_adapters.interchange.contract import Identity, Surroundings
 from lifeboat_adapters.interchange.errors import ExtraMissing, InterchangeError
 from lifeboat_adapters.receipts import counted
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 PROBLEMS = "https://aimem.dev/errors/"
 JSON_TYPE = "application/json"

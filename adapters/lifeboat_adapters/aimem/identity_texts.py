@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lifeboat_adapters.aimem import checksum, chunks, mapping, urn
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import unwrapped
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 TAG = "alf-identity:"
 _NAME = re.compile(r"[a-z0-9_-]{1,40}")

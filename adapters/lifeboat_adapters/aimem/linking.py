@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, Self
 from lifeboat_adapters.aimem import instants, mapping, records, urn
 from lifeboat_adapters.aimem.bundle import LINKS, TOO_LARGE, Bundle, BundleRefused
 from lifeboat_alf import codec, ids
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _TABLES = """
 create table chunk (

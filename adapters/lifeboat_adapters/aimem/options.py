@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 class Cleans(Protocol):

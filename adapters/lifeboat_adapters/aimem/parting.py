@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from lifeboat_adapters.aimem import checksum, mapping
 from lifeboat_adapters.aimem.bundle import OPEN_CONTENT
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _BORDERS = ("\n\n", "\n", " ")
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from lifeboat_adapters.aimem import checksum, chunks, identity_texts, instants, mapping, remains, urn, vectors
 from lifeboat_adapters.aimem.bundle import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
@@ -29,12 +29,11 @@ from lifeboat_alf import codec, ids, layout, records
 from lifeboat_alf.effective import in_append_order
 from lifeboat_alf.embeddings import Vectors, has_inline
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
 
 __all__ = ["Produced", "ProducerOptions", "losses", "produce"]
-
-JsonObject = dict[str, Any]
 
 _EPOCH = "1970-01-01T00:00:00Z"
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from lifeboat_adapters.aimem import spans, workspace
 from lifeboat_adapters.aimem.bundle import CHUNKS, EDGES, LINKS
 from lifeboat_adapters.aimem.spans import CHECKSUM, Scan
 from lifeboat_adapters.interchange import listed
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _PART = re.compile(r"\.p[0-9]+\Z")
 """How the name of a part of a long memory ends."""

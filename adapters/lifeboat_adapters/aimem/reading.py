@@ -20,7 +20,8 @@ from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, Bundle, 
 from lifeboat_adapters.aimem.checksum import canonical_pieces, digest
 from lifeboat_adapters.aimem.salvaging import Sound, salvaged
 from lifeboat_adapters.aimem.spools import Names, NamesInMemory, NamesOnDisk, Spool
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_alf.json_types import JsonObject
 
 _HEAD = 1 << 20
 """Bytes that the first line of a stream, its envelope, may have."""

@@ -17,8 +17,7 @@ from lifeboat_adapters.aimem import instants, mapping, urn, vectors
 from lifeboat_adapters.aimem.bundle import KIND, Bundle, Envelope
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, records, times, types
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 RUNTIME = "aimem"
 CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags", "embedding")

@@ -13,8 +13,9 @@ from lifeboat_adapters.aimem import urn
 from lifeboat_adapters.aimem.bundle import CHUNKS, EDGES, ENTITIES, LINKS, Bundle, BundleRefused, Limits, Records
 from lifeboat_adapters.aimem.checking import RecordCheck
 from lifeboat_adapters.aimem.spools import Names
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf.json_types import JsonObject
 
 SALVAGED = "salvaged"
 _KINDS = {CHUNKS: "memory", EDGES: "relation", ENTITIES: "entity", LINKS: "link"}

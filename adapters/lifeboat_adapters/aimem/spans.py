@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from lifeboat_adapters.aimem import checksum, strict_json
 from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, BundleRefused
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _ARRAY_OF = {kind: array for array, kind in KINDS.items()}

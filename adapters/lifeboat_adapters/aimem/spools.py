@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from lifeboat_adapters.aimem.sealed_file import SealedFile
-from lifeboat_adapters.interchange.contract import JsonObject
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 
 _BLOCK = 1 << 18
 _REMEMBERED = 1 << 14

@@ -7,7 +7,6 @@ import io
 import uuid
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from lifeboat_adapters.aimem import chunks, instants, mapping, producing, records, spans, strict_json, urn, vectors
 from lifeboat_adapters.aimem.bundle import (
@@ -39,9 +38,8 @@ from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_alf import ids, metas
 from lifeboat_alf import records as alf_records
 from lifeboat_alf.effective import Effective, effective_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 RUNTIME = records.RUNTIME
 RAW = f"raw/{RUNTIME}/"

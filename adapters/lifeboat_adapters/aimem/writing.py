@@ -16,8 +16,9 @@ from lifeboat_adapters.aimem import checking, strict_json
 from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, BundleRefused, Envelope, Limits
 from lifeboat_adapters.aimem.checksum import canonical_pieces, content_hash, digest
 from lifeboat_adapters.aimem.spools import NamesOnDisk, Spool
-from lifeboat_adapters.interchange.contract import JsonObject, Notice
+from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 
 Dangling = Callable[[str, JsonObject], None]
 _DECIMALS = 6

@@ -29,8 +29,7 @@ from lifeboat_adapters.errors import NotAWorkspace, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
 """Where core blocks stand in an archive."""

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lifeboat_adapters.aionforge.address import Address
 from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
     from mcp import ClientSession
-
-JsonObject = dict[str, Any]
 
 INSTALL = "pip install 'agent-lifeboat[aionforge]'"
 STATUS_FIX = "aionforge doctor"

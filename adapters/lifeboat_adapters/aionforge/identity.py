@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from lifeboat_adapters.aionforge.mapping import EXTENSION, RUNTIME
 from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_alf.json_shapes import as_object
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 PERSONA = "persona"
 _BLOCK = f"{RUNTIME}_"

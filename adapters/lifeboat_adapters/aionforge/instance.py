@@ -15,8 +15,8 @@ from lifeboat_adapters.aionforge.client import Answer, AnswerLost, Connection, T
 from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
 from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 T = TypeVar("T")
 
 READ_AT_ONCE = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -15,8 +15,7 @@ from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.interchange import changed
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 COLUMNS = ("id", "kind", "content", "fields")
 """A node as a row of a memory store: `fields` are all others, as JSON with sorted names."""

@@ -13,8 +13,7 @@ from lifeboat_adapters.aionforge import moments, nodes
 from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.interchange.contract import MappingRow, MappingTable
 from lifeboat_alf import ids, records
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 RUNTIME = "aionforge"
 EXTENSION = "x_aionforge"

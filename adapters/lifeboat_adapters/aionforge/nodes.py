@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 EPISODE, FACT, ENTITY, NOTE, SKILL, BAD_PATTERN = "episode", "fact", "entity", "note", "skill", "bad_pattern"
 CORE, WORK_ITEM, TAG = "core", "work_item", "tag"

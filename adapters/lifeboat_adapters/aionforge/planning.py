@@ -18,10 +18,9 @@ from lifeboat_adapters.interchange.cleaning import Cleaner
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import layout, records
 from lifeboat_alf.effective import Chains, in_append_order
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 MEMORY = "memory"
 DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"

@@ -16,8 +16,7 @@ from lifeboat_adapters.aionforge.sent import Sent
 from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 AUDIT = f"raw/{RUNTIME}/audit.jsonl"
 UNAVAILABLE = "unavailable"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.aionforge import planning, store, writing
 from lifeboat_adapters.aionforge.address import Principal
 from lifeboat_adapters.aionforge.planning import MEMORY, Plan
@@ -15,9 +13,8 @@ from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.memory_stores import ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import effective, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
-
-JsonObject = dict[str, Any]
 
 TITLE = "Aionforge"
 _CUT = "a credential was cut out of it; --with-credentials puts it back"

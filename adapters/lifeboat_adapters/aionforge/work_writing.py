@@ -19,8 +19,6 @@ from lifeboat_adapters.aionforge.sent import Put, Sent
 from lifeboat_adapters.interchange.errors import InstanceFailed
 from lifeboat_adapters.receipts import Fate, Outcome
 
-JsonObject = dict[str, Any]
-
 _FIRST = mapping.WORK_STATUSES[0]
 _HELD = "the instance has this work item already"
 _EDITED = "no tool of Aionforge changes the text of a work item that is there"

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_adapters.aionforge import text_form
 from lifeboat_adapters.aionforge.client import AnswerLost, BodyTooLarge, ToolFailed
@@ -24,8 +23,7 @@ from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.interchange.errors import InstanceFailed
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 BATCH_ITEMS = 64
 BATCH_BYTES = 900_000

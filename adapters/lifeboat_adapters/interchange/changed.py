@@ -7,11 +7,9 @@ counts as long as the memory was not changed since; after a change the general f
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 PRINT = "generic_sha256"
 """The field of an `x_<format>` object that holds the print."""

@@ -14,9 +14,9 @@ from enum import StrEnum
 from typing import Any, BinaryIO, Protocol
 
 from lifeboat_adapters.receipts import Fate
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
-JsonObject = dict[str, Any]
 Value = str | bool
 Options = Mapping[str, Value]
 """What was chosen, by `Option.name`; every option of the format and direction stands in it."""

@@ -29,13 +29,14 @@ class UnknownFormat(InterchangeError):
 
 class SourceRefused(InterchangeError):
     """`format_code` is the word that the format itself has for what is wrong; `where` a line or a name in the
-    source."""
+    source; `detail` the message without that place."""
 
     code = "source_refused"
     title = "The source is damaged, or not of this format"
 
     def __init__(self, message: str, *, format_code: str = "", where: str = "", fix: str | None = None) -> None:
         super().__init__(message, fix=fix)
+        self.detail = message
         self.format_code = format_code
         self.where = where
 

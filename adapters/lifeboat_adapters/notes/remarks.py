@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import date
-from typing import Any
 
 from lifeboat_adapters.notes import markdown
-
-JsonObject = dict[str, Any]
 
 ENTRY = re.compile(r"[ \t]*<!--\s*observed:")
 """The line that opens an entry of USER.md."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lifeboat_adapters.contract import Rendered
 from lifeboat_adapters.notes import joining, names, splitting
 from lifeboat_alf import effective, metas, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 STRUCTURED, MERGED = "structured", "merged"
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.notes import dress, markdown, names, remarks
 from lifeboat_alf import times
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 Split = Callable[[str, str], list[Section] | None]
 """The memories in a file, by its name in the workspace and its text; None for a file that holds none."""

@@ -38,8 +38,8 @@ from lifeboat_adapters.openclaw.restore import (
 from lifeboat_adapters.persona import capabilities, principals
 from lifeboat_adapters.receipts import Fate
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 DERIVATIONS = (identity.DERIVATION, principals.derivation(paths.RUNTIME, paths.RAW + paths.USER), *hints.DERIVATIONS)
 
@@ -142,7 +142,7 @@ class OpenClaw(BaseAdapter):
         path: str,
         found: bytes | None,
         wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
+        left_out: Mapping[tuple[str | int, ...], Reason],
         state: Any,
         user_home: Path,
         now: str,
@@ -158,11 +158,11 @@ class OpenClaw(BaseAdapter):
         return translating.translate(installation, credentials, state)
 
     def deliveries(
-        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+        self, installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, Reason], now: str
     ) -> list[Delivery]:
         return delivery.deliveries(installation, files, left_out, now)
 
-    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, str]:
+    def not_arrived(self, installation: Installation, delivered: Delivery) -> Mapping[Place, Reason]:
         if any(session_import.is_of_sessions(path) for path, _ in delivered.places):
             return session_import.not_arrived(installation, delivered)
         return delivery.not_arrived(installation, delivered)

@@ -7,7 +7,6 @@ A database that is gone, empty or without a table says nothing about its rows, s
 from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.database_reading import problem_of_table
@@ -16,8 +15,7 @@ from lifeboat_adapters.openclaw.credentials import profiles
 from lifeboat_adapters.openclaw.databases import Sources
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.persona.documents import rows_of
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 DECLARED = "lifeboat:"
 """How the declaration key begins of a cron job that a restore had scheduled, before the id that it had."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters import json5_text
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.nested import get as get
 from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
-
-JsonObject = dict[str, Any]
 
 MAIN = "main"
 

@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters import database_reading
 from lifeboat_adapters.contract import Installation, Row
@@ -27,14 +26,13 @@ from lifeboat_adapters.openclaw.credentials import leftovers, outside, profiles,
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-JsonObject = dict[str, Any]
 
 LARGEST_EVENT = 64 * 1024 * 1024
 """Bytes that one compressed transcript event may unfold to."""

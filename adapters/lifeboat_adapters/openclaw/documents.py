@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.openclaw import config, paths
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def config_of(files: Files) -> JsonObject:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_adapters.openclaw import paths
-from lifeboat_adapters.openclaw.config import ConfiguredAgent, JsonObject, get, text
+from lifeboat_adapters.openclaw.config import ConfiguredAgent, get, text
+from lifeboat_alf.json_types import JsonObject
 
 FOLDERS = (".openclaw", ".openclaw-*")
 STATE_DATABASE = "state/openclaw.sqlite"

@@ -10,9 +10,9 @@ from typing import Any
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 
-JsonObject = dict[str, Any]
 Place = tuple[str, ...]
 
 INCLUDE = "$include"

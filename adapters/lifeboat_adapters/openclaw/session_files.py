@@ -16,14 +16,13 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.small_files import read_small
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-JsonObject = dict[str, Any]
 
 INDEX = "sessions.json"
 LARGEST = 256 * 1024 * 1024

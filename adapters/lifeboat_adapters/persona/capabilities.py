@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 from lifeboat_adapters.persona import reading
 from lifeboat_alf.json_shapes import as_object, objects_in
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
-
-_ABSENT = "not found: "
 _TITLES = re.compile(r"\b(capabilities|abilities|what (i|you) can do)\b")
 _REQUIRES = re.compile(r"\s*\((?:requires|needs):?\s+([^)]{1,200})\)", re.IGNORECASE)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.DOTALL | re.MULTILINE)
@@ -123,34 +120,34 @@ def once(found: Iterable[JsonObject]) -> list[JsonObject]:
 
 def missing(identity: JsonObject, which: Which = shutil.which) -> list[JsonObject]:
     """Host-dependent capabilities, of the agent and its sub-agents, that this machine lacks or that cannot be checked:
-    [{name, host_requirements, reason}]. One without `portability` is intrinsic."""
+    [{name, host_requirements, code, reason}]. `code` is absent or unchecked. One without `portability` is intrinsic."""
     structured = as_object(identity.get("structured"))
     helpers = objects_in(structured.get("sub_agents"))
     listed = [structured.get("capabilities"), *(helper.get("capabilities") for helper in helpers)]
     found = []
     for capability in (each for found_in in listed for each in objects_in(found_in)):
-        reason = _reason(capability, which)
-        if reason is not None:
-            needs = str(capability.get("host_requirements") or "")
-            found.append({"name": capability.get("name"), "host_requirements": needs, "reason": reason})
+        absent = _absent(capability, which)
+        if absent == []:
+            continue
+        needs = str(capability.get("host_requirements") or "")
+        code = "unchecked" if absent is None else "absent"
+        reason = "cannot be checked" if absent is None else f"not found: {', '.join(absent)}"
+        found.append({"name": capability.get("name"), "host_requirements": needs, "code": code, "reason": reason})
     return found
 
 
 def inactive(capability: JsonObject, which: Which = shutil.which) -> str:
     """What a note that is made here says of a capability beside its needs, so that the agent does not try it; "" for
     one that this machine has."""
-    reason = _reason(capability, which)
-    return f"{INACTIVE} on this machine" if reason is not None and reason.startswith(_ABSENT) else ""
+    return f"{INACTIVE} on this machine" if _absent(capability, which) else ""
 
 
-def _reason(capability: JsonObject, which: Which) -> str | None:
+def _absent(capability: JsonObject, which: Which) -> list[str] | None:
+    """Return the programs that this machine lacks for a capability; None where the requirements name no program."""
     if capability.get("portability") != "host_dependent":
-        return None
+        return []
     programs = programs_in(str(capability.get("host_requirements") or ""))
-    if not programs:
-        return "cannot be checked"
-    absent = [program for program in programs if which(program) is None]
-    return f"{_ABSENT}{', '.join(absent)}" if absent else None
+    return [program for program in programs if which(program) is None] if programs else None
 
 
 def programs_in(needs: str) -> list[str]:

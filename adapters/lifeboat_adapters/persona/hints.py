@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.persona import overlay
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def hints(previous: JsonObject | None, model: str | None, known: JsonObject) -> JsonObject | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.persona import capabilities, overlay, reading, roster, synthesis
 from lifeboat_adapters.persona.documents import Only, text_of
 from lifeboat_alf.json_shapes import as_object, as_text
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 SOUL, IDENTITY, AGENTS = "SOUL.md", "IDENTITY.md", "AGENTS.md"
 PROSE = {"soul": SOUL, "operating_instructions": AGENTS, "identity_profile": IDENTITY}

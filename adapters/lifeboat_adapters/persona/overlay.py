@@ -11,7 +11,8 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+
 Path = tuple[str, ...]
 
 NAMED_LISTS: Mapping[Path, frozenset[str]] = {

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.persona import overlay, reading, shapes, synthesis
 from lifeboat_adapters.persona.documents import text_of
 from lifeboat_alf.json_shapes import as_object, objects_in
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _COMMUNICATION = re.compile(r"\b(communication|preferences|style|tone)\b")
 _WORK = re.compile(r"\b(work|job|professional)\b")

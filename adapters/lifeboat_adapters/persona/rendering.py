@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.persona import shapes, synthesis
 from lifeboat_adapters.persona.identity import AGENTS, PROSE, Persona
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import unwrapped
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 USER = "USER.md"
 

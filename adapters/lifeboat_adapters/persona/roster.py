@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from lifeboat_adapters.persona import reading
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _TITLES = re.compile(r"\b(sub-?agents?|delegat\w+|roster)\b")
 _ITEM = re.compile(r"(?:\*\*|`)([^*`]{1,60})(?:\*\*|`)\s*(?:\(([^)]{1,80})\))?\s*(?::|-|–|—)\s*(.+)")

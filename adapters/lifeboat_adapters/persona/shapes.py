@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _NUMBER = (int, float)
 _CAPABILITY = {"name": str, "description": str, "portability": str, "host_requirements": str}

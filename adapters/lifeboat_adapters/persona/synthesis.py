@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lifeboat_adapters.persona import capabilities, shapes
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 MARK = "<!-- Written by Lifeboat from the agent's structured profile"
 _DIGITS = 16

@@ -9,9 +9,8 @@ from typing import Any
 from lifeboat_adapters.persona import rendering
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import effective, layout, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 SETTING, PRINCIPAL, CODE = "setting", "principal", "kept_in_archive"
 KEPT = "kept in the archive"

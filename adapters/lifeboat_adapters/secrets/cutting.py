@@ -9,15 +9,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import CutMismatch
 from lifeboat_adapters.secrets.finder import Known
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.metas import LITERAL
 from lifeboat_alf.redactions import Edit, edited, moved
-
-JsonObject = dict[str, Any]
 
 OFFSET = "offset"
 CREDENTIAL = "credential_id"

@@ -17,15 +17,13 @@ import base64
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from lifeboat_adapters.errors import BadPayload, WholeFileMismatch
 from lifeboat_adapters.secrets.cutting import CREDENTIAL, Cut, fill
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 VERSION = 1
 

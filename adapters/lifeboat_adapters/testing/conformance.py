@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Installation, Placement
 from lifeboat_adapters.credentials import UnparsableSecrets
@@ -31,8 +30,6 @@ from lifeboat_adapters.testing.looking import (
     store_of,
     tree_of,
 )
-
-JsonObject = dict[str, Any]
 
 _SQLITE = b"SQLite format 3\0"
 _UNKNOWN = "x_conformance"

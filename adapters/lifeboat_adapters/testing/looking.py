@@ -9,14 +9,12 @@ from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter, DerivationContext, Installation, Placement, Root, Section
 from lifeboat_adapters.database_reading import as_json, read_database
 from lifeboat_adapters.errors import DatabaseAbsent
 from lifeboat_adapters.memory_stores import MemoryStore, MemoryTable, StoredRow
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 AGENT_ID = "019a0000-0000-7000-8000-00000000abcd"
 

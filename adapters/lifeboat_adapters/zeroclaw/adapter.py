@@ -41,8 +41,8 @@ from lifeboat_adapters.zeroclaw.restore import (
     translating,
     writing,
 )
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 
 class ZeroClaw(BaseAdapter):
@@ -183,7 +183,7 @@ class ZeroClaw(BaseAdapter):
         path: str,
         found: bytes | None,
         wanted: bytes,
-        left_out: Mapping[tuple[str | int, ...], str],
+        left_out: Mapping[tuple[str | int, ...], Reason],
         state: Any,
         user_home: Path,
         now: str,

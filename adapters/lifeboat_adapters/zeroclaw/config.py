@@ -10,16 +10,14 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.nested import get as get
 from lifeboat_adapters.nested import text as text
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import paths
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
-
-JsonObject = dict[str, Any]
 
 CURRENT_SCHEMA = 3
 """`schema_version` since which several agents share an installation."""

@@ -14,9 +14,10 @@ from lifeboat_adapters.persona import reading
 from lifeboat_adapters.persona.notes_folder import has_notes
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
-from lifeboat_adapters.zeroclaw.config import ConfiguredAgent, JsonObject
+from lifeboat_adapters.zeroclaw.config import ConfiguredAgent
 from lifeboat_adapters.zeroclaw.credentials import sharing
 from lifeboat_adapters.zeroclaw.host import Home
+from lifeboat_alf.json_types import JsonObject
 
 LONE = "bare"
 """The layout of a workspace without a home."""

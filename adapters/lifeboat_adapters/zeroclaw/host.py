@@ -11,7 +11,8 @@ from pathlib import Path
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.zeroclaw import config, paths
-from lifeboat_adapters.zeroclaw.config import ConfiguredAgent, JsonObject
+from lifeboat_adapters.zeroclaw.config import ConfiguredAgent
+from lifeboat_alf.json_types import JsonObject
 
 FOLDER = ".zeroclaw"
 ACTIVE = "active_workspace.toml"

@@ -22,9 +22,8 @@ from lifeboat_adapters.zeroclaw.restore import installing, toml_text
 from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 AIEOS_FILE = "identity.json"
 _PROSE = ("soul", "identity_profile", "operating_instructions")

@@ -6,12 +6,10 @@ Every version of a record counts: one that named a predecessor once is in its ch
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from lifeboat_alf import codec
 from lifeboat_alf.effective import root_of
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 DERIVED_FROM = "derived_from"
 _SUPERSEDES, _DERIVED = b"supersedes", DERIVED_FROM.encode()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Replacement
 from lifeboat_alf.state import Leaf
-
-JsonObject = dict[str, Any]
 
 
 class Item(NamedTuple):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import codec, records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Edit
-
-JsonObject = dict[str, Any]
 
 _SHORTEST_MARK = 16
 """Hexadecimal digits."""

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import codec, types
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "manifest": types.Manifest,

@@ -46,6 +46,7 @@ class Lines:
         self._counts = partitions
         self._starts = _running_sum(partitions)
         self._proven: set[str] = set()
+        self._marked: set[str] = set()
         self._spool: _Spool | None = None
 
     def close(self) -> None:
@@ -105,9 +106,9 @@ class Lines:
         self._proven.add(file)
 
     def _without_mark(self, line: bytes, file: str) -> bytes:
-        warning = f"{file}: begins with a byte order mark"
-        if line.startswith(BOM) and warning not in self._warnings:
-            self._warnings.append(warning)
+        if line.startswith(BOM) and file not in self._marked:
+            self._marked.add(file)
+            self._warnings.append(f"{file}: begins with a byte order mark")
         return line.removeprefix(BOM)
 
 

@@ -10,7 +10,7 @@ from lifeboat_alf import attachments, layout, metas
 from lifeboat_alf.container import check_name
 from lifeboat_alf.documents import list_of, object_of
 from lifeboat_alf.errors import BadDocument
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 _INDEX_FIELDS = ("record_count", "partitions", "files")
 _ATTACHMENTS_FIELDS = ("artifact_size_threshold", "attachments")

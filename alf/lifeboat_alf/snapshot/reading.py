@@ -14,6 +14,7 @@ from lifeboat_alf import bundle_redactions, codec, layout, merkle, metas
 from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.documents import BOM, DOCUMENT_LIMIT, is_wrapped, read_object, unwrapped
 from lifeboat_alf.errors import BadDocument, ChecksumMismatch, MissingEntry, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.leaves import Rows
 from lifeboat_alf.manifest import check_entries, check_head, check_head_fits, check_manifest, derive_head
 from lifeboat_alf.redactions import Redactions
@@ -21,7 +22,7 @@ from lifeboat_alf.sequences import read_sequence
 from lifeboat_alf.snapshot.lines import Lines
 from lifeboat_alf.snapshot.parts import Documents, Part, join
 from lifeboat_alf.snapshot.salts import Salts
-from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, JsonObject, Leaf, Partition, Record
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Partition, Record
 
 _CHUNK = 1 << 18
 _STRICT = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)

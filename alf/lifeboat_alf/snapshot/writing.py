@@ -13,9 +13,10 @@ from lifeboat_alf.bundle_redactions import BundleRedactions
 from lifeboat_alf.container import LINE_LIMIT, ArchiveWriter, EntryWriter
 from lifeboat_alf.documents import DOCUMENT_LIMIT, count, identity_version, read_object
 from lifeboat_alf.errors import BadDocument, TooLarge
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import DOCUMENT_FIELDS, Contents, build_manifest, derive_head, partition_entries
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import BodyAbsent, Entry, JsonObject, Record, State, path_key
+from lifeboat_alf.state import BodyAbsent, Entry, Record, State, path_key
 
 SNAPSHOT_LEVEL = 3
 """A sixth quicker than 6, for three hundredths more bytes."""

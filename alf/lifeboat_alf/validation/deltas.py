@@ -9,7 +9,7 @@ from lifeboat_alf.container import ArchiveReader, Limits
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.documents import read_object
 from lifeboat_alf.errors import AlfError, ArchiveError
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.validation import layers
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.lines import RecordChecks

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 CAP = 1000
 """Findings kept of each kind; the rest are only counted."""
@@ -65,9 +63,7 @@ class Validation:
     def failure(self, error: LifeboatError) -> None:
         """An exception of the readers as a finding."""
         if isinstance(error, ArchiveError):
-            where = error.entry if error.line is None else f"{error.entry}, line {error.line}"
-            message = error.message.removeprefix(f"{where}: ")
-            self.error(error.code, message, error.entry, error.line)
+            self.error(error.code, error.detail, error.entry, error.line)
         else:
             self.error(error.code, error.message)
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from lifeboat_alf import layout, types
 from lifeboat_alf.documents import credentials_in_clear, is_wrapped, unwrapped
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.validation import shapes
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.shapes import Place
-
-JsonObject = dict[str, Any]
 
 KINDS: dict[str, tuple[str, type[msgspec.Struct]]] = {
     "identity": (layout.IDENTITY, types.Identity),

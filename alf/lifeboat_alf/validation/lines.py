@@ -7,12 +7,11 @@ from typing import Any
 
 from lifeboat_alf import ids, partitions, records, types
 from lifeboat_alf.bundle_redactions import BundleRedactions
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Partition
 from lifeboat_alf.validation import shapes
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.shapes import Place
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(slots=True)

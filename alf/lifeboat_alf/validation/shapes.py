@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lifeboat_alf import ids, records, types
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.formatted_texts import formatted_texts, is_uri
-
-JsonObject = dict[str, Any]
 
 
 class Place(NamedTuple):

@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_alf import bundle_redactions, codec, layout, partitions, types
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.documents import read_object
 from lifeboat_alf.errors import AlfError, ArchiveError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import check_version, entries_checksum
 from lifeboat_alf.state import Partition
 from lifeboat_alf.validation import layers, shapes, vectors
 from lifeboat_alf.validation.findings import Validation
 from lifeboat_alf.validation.lines import RecordChecks
 from lifeboat_alf.validation.shapes import Place
-
-JsonObject = dict[str, Any]
 
 _CHUNK = 1 << 18
 
@@ -66,7 +64,7 @@ def check_head(found: Validation, manifest: JsonObject, kind: type[types.Manifes
     """Version and shape of a manifest."""
     try:
         for warning in check_version(manifest.get("alf_version")):
-            found.warn("draft_version", warning.removeprefix(f"{layout.MANIFEST}: "), layout.MANIFEST)
+            found.warn("draft_version", warning, layout.MANIFEST)
     except ArchiveError as error:
         found.failure(error)
         return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from lifeboat_alf import codec, ids, layout, partitions
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_daemon.capture.overlay import Overlay
@@ -16,8 +16,6 @@ from lifeboat_daemon.words import path_text
 from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.vault import Draft, RecordPut, SequenceRow, Vault
 from lifeboat_keys import signing
-
-JsonObject = dict[str, Any]
 
 SEEN_AT = "seen_at"
 """The fact that names the sequence whose files the stat cache describes."""

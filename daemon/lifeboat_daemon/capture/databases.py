@@ -5,18 +5,16 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture.kept_rows import KeptRows, find_kept_rows
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
-
-JsonObject = dict[str, Any]
 
 FACT = "databases"
 """Where `state.db` keeps what the databases looked like when they were read."""

@@ -14,9 +14,8 @@ from lifeboat_adapters.contract import Derivation, DerivationContext
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import identity_version, unwrapped
 from lifeboat_alf.json_shapes import as_object, as_text, objects_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.capture.overlay import Overlay
-
-JsonObject = dict[str, Any]
 
 IDENTITY, PRINCIPALS, HINTS, MANIFEST = "identity", "principals", "runtime_hints", "manifest"
 _VERSIONED = ("id", "agent_id", "version", "updated_at")

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_alf import times
 from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss
 from lifeboat_endpoint.vault import SequenceRow
-
-JsonObject = dict[str, Any]
 
 DECISION = "held"
 ACCEPTED = "accepted"

@@ -10,17 +10,15 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError, NotAWorkspace
 from lifeboat_alf import layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.session import Session
 from lifeboat_endpoint.vault import SequenceRow, Vault
-
-JsonObject = dict[str, Any]
 
 DECISION = "installation"
 """The vault's decision that keeps where the runtime of a workspace was last found."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf import metas
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import withheld
 from lifeboat_daemon.capture.installed import advice, taken_as_it_stands
 from lifeboat_daemon.capture.look import Look
 from lifeboat_daemon.capture.row_cuts import FILE as MEMORIES
 from lifeboat_daemon.capture.session import Session
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import state_documents as documents
 from lifeboat_daemon.capture.overlay import Overlay
-
-JsonObject = dict[str, Any]
 
 DECISION = "links"
 """Where the vault keeps the links that captures made: [[capability, credential id]]. Others came with an archive."""

@@ -30,8 +30,8 @@ UNCUT = "uncut_lookalikes"
 """Where the vault keeps the names of files and rows of which the user took this back. Without it, a file would go on to
 be cut because its newest version was."""
 
-LABEL = "looks like "
-"""How the label begins of a credential that was cut for its look."""
+SERVICE_AND_TYPE = ("custom", "custom")
+"""Of a credential that was cut for its look."""
 
 LOOKED_AT = 1 << 20
 """Bytes at the top of a file in which what is encoded is decoded, for the sake of secrets that nobody knows."""
@@ -113,13 +113,15 @@ def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret
         value = encodable(match.value.decode("utf-8", "surrogateescape"))
         for start, end in match.spans:
             if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
-                found.append(Secret(start, end, value, "custom", "custom", f"{LABEL}{match.kind}: {name}"))
+                label = f"looks like {match.kind}: {name}"
+                found.append(Secret(start, end, value, *SERVICE_AND_TYPE, label, by_look=True))
     return sorted(found, key=lambda secret: secret.start)
 
 
 def is_label_of(label: str, name: str) -> bool:
-    """Return whether a credential was cut for its look out of the file or row of this name: of a row all of it."""
-    return label.startswith(LABEL) and label.endswith((f": {label_name(name)}", f": {name}"))
+    """Return whether a credential that was cut for its look and has this label is of the file or row of this name: of a
+    row all of it."""
+    return label.endswith((f": {label_name(name)}", f": {name}"))
 
 
 def label_name(path: str) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import FIX, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
+from lifeboat_daemon.capture.report import FIX, KINDS, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.folder_names import is_there
 from lifeboat_daemon.state_db import StateDb
@@ -23,13 +23,15 @@ FILES = "not_captured_files"
 class NotCaptured:
     """Files whose present version is in no sequence. `named` has a sentence for each of the first ones, `count` says
     how many there are. `over_limit` of them stay out until the user raises a limit, which the command `fix` does; None
-    where no command would. `unread` of them could not be read, as a database that is lost."""
+    where no command would. `unread` of them could not be read, as a database that is lost. `kinds` counts by the
+    code of the reason."""
 
     named: tuple[str, ...] = ()
     count: int = 0
     over_limit: int = 0
     fix: str | None = None
     unread: int = 0
+    kinds: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(captured: Mapping[str, Any]) -> NotCaptured:
@@ -40,6 +42,7 @@ def read(captured: Mapping[str, Any]) -> NotCaptured:
         int(captured.get(OVER_LIMIT) or 0),
         captured.get(FIX),
         int(captured.get(NOT_READ) or 0),
+        dict(captured.get(KINDS) or {}),
     )
 
 

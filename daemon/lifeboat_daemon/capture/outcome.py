@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture.report import KEPT_OUT, ROOT_MISSING, CaptureReport
-
-JsonObject = dict[str, Any]
 
 
 def report_document(agent: Agent, report: CaptureReport) -> JsonObject:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf import layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE
 from lifeboat_alf.state import BodyAbsent, Entry, State
 from lifeboat_daemon.name_conflicts import FILE
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.vault import EntryPut
-
-JsonObject = dict[str, Any]
 
 
 class Overlay:

@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from typing import Any
 
 from lifeboat_adapters.contract import Adapter, Section
 from lifeboat_alf import layout, lifecycle, metas, records, times
 from lifeboat_alf.json_shapes import as_object, texts_in
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture import matching
 from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, SPACED, File, Match, New, Old
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.capture.references import names_in
-
-JsonObject = dict[str, Any]
 
 YOUNG = timedelta(days=30)
 PRIMARY = "{primary}"

@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any
 
 from lifeboat_alf import layout, metas
 from lifeboat_alf.json_shapes import texts_in
 from lifeboat_daemon.capture.overlay import Overlay
 from lifeboat_daemon.state_db import StateDb
-
-JsonObject = dict[str, Any]
 
 _NAMES = re.compile(r"`([^`\n]{1,200})`|\]\(([^)\n]{1,200})\)|((?<![\w.-])[\w.-]+(?:/[\w .-]*[\w-])*\.\w{1,8})")
 _WORTH_A_LOOK = re.compile(r"`|\]\(|\.\w")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.words import count_text, path_text
-
-JsonObject = dict[str, Any]
 
 CAPTURE = "capture"
 """The kind of a sequence that a capture makes."""
@@ -20,12 +18,12 @@ FAILED = "failed"
 """In that fact: why it came to nothing, None when it did not."""
 
 PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ = "pending", "not_captured", "over_limit", "limit_fix", "unread"
+KINDS = "pending_kinds"
 """In that fact: what is not in the newest sequence (see `not_captured`)."""
 
 MOST_REASONS = 20
 UNREAD, UNSTABLE, WAITING = "could not be read", "kept changing", "may hold secrets and does not parse"
 LATE, KEPT_OUT = "changed and is captured later", "is not captured"
-REASONS = (UNREAD, UNSTABLE, WAITING, LATE, KEPT_OUT)
 """Why the present version of a file is not kept, for people."""
 
 CAPTURED, UNCHANGED, ROOT_MISSING = "captured", "unchanged", "root_missing"
@@ -43,7 +41,8 @@ class CaptureReport:
     Of these, `late` have their turn later, the first in `due_in` seconds, and `over_limit` have none until the user
     raises a limit, which the command `limit_fix` does. `no_room` says why large files are not taken now; `kept_out`
     counts places in live files where lies what was purged, and what is left out of every capture; `purged_again` those
-    where a purged value is in other words, and captured (`purge.again`).
+    where a purged value is in other words, and captured (`purge.again`). `absent` says of `root_missing` what
+    is missing.
     """
 
     agent_id: str
@@ -66,6 +65,7 @@ class CaptureReport:
     held: JsonObject | None = None
     sealed: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    absent: str | None = None
     no_room: str | None = None
     kept_out: dict[str, int] = field(default_factory=dict)
     purged_again: dict[str, int] = field(default_factory=dict)
@@ -79,6 +79,17 @@ class CaptureReport:
         """How many files are not kept in their present version."""
         named = (self.unread, self.unstable, self.waiting, self.late, self.over_limit)
         return self.unread_files + sum(map(len, named))
+
+    def pending_kinds(self) -> dict[str, int]:
+        """Count the files of `pending` by the code of the reason."""
+        counts = {
+            "unread": self.unread_files + len(self.unread),
+            "unstable": len(self.unstable),
+            "unparsable": len(self.waiting),
+            "late": len(self.late),
+            "over_limit": len(self.over_limit),
+        }
+        return {code: count for code, count in counts.items() if count}
 
     def stale_files(self) -> dict[str, str]:
         """Return every file whose present version is not kept, with the reason."""
@@ -115,6 +126,10 @@ class CaptureReport:
             self.due_in = wait if self.due_in is None else min(self.due_in, wait)
 
     @property
+    def every_warning(self) -> list[str]:
+        return self.warnings if self.absent is None else [self.absent, *self.warnings]
+
+    @property
     def complete(self) -> bool:
         """Whether everything that should be kept was kept in its present version."""
         return self.outcome != ROOT_MISSING and not (self.unread or self.unstable or self.waiting)
@@ -141,5 +156,5 @@ class CaptureReport:
             "sealed": self.sealed,
             "kept_out": self.kept_out,
             "purged_again": self.purged_again,
-            "warnings": self.warnings,
+            "warnings": self.every_warning,
         }

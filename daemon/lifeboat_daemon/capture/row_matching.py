@@ -20,11 +20,11 @@ from lifeboat_adapters.database_reading import as_json
 from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf import lifecycle, records, times
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record
 from lifeboat_daemon.capture.records import Lookup, Origin, Outcome
 
-JsonObject = dict[str, Any]
 Values = tuple[Any, ...]
 
 SEEN = ("tags", "status", records.PINNED)

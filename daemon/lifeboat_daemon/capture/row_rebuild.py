@@ -11,13 +11,12 @@ from lifeboat_adapters.memory_stores import MemoryStore
 from lifeboat_alf import embeddings, layout, records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.capture.row_cuts import MARK
 from lifeboat_daemon.capture.row_reading import stored
 from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, Line
 from lifeboat_daemon.state_db import StateDb
-
-JsonObject = dict[str, Any]
 
 DECISION = "rows"
 """Where the vault keeps which store's rows were captured: {"runtime", "name", "records"}. The latter are ids of

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.state_db import SHADOW, StateDb
-
-JsonObject = dict[str, Any]
 
 HELD, CAME, GONE = 0, 1, 2
 """What a line says of its record: a row held it; a row may hold it, for it came from elsewhere; its row went."""

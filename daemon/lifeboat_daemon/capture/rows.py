@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf import records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import State
 from lifeboat_daemon import withheld
@@ -28,8 +29,6 @@ from lifeboat_daemon.capture.session import Session
 from lifeboat_daemon.capture.tree import Tree
 from lifeboat_daemon.capture.vectors import Staging, VectorChanges
 from lifeboat_daemon.state_db import SHADOW
-
-JsonObject = dict[str, Any]
 
 RACY_NS = 2_000_000_000
 """A database that was written so shortly before the look is compared again at the next one, whatever its stat says."""

@@ -7,10 +7,10 @@ import gc
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from lifeboat_alf import layout, lifecycle, metas
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.mass_removal import Limits
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.system_texts import describe_refusal
@@ -25,6 +25,7 @@ from lifeboat_daemon.capture.report import (
     CAPTURED,
     FAILED,
     FIX,
+    KINDS,
     LAST_CAPTURE,
     NAMED,
     NOT_READ,
@@ -46,8 +47,6 @@ from lifeboat_daemon.system_refusals import as_known, of_system, system_errors
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import SequenceRow, Vault
-
-JsonObject = dict[str, Any]
 
 _CACHE_LOST = "the next capture reads every file again"
 
@@ -304,6 +303,7 @@ def _note(session: Session, row: SequenceRow | None) -> None:
     said: JsonObject = {
         **_not_captured(report, known, session.agent.name),
         "warnings": report.warnings,
+        "absent": report.absent,
         "outcome": report.outcome,
         "no_room": report.no_room,
         "kept_out": report.kept_out,
@@ -319,13 +319,14 @@ def _not_captured(report: CaptureReport, known: JsonObject, name: str) -> JsonOb
     """What `not_captured.read` reads. While the workspace is missing, what the last look at it found stays known: after
     a loss it says what no restore brings back."""
     if report.outcome == ROOT_MISSING:
-        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ) if name in known}
+        return {name: known[name] for name in (PENDING, NAMED, OVER_LIMIT, FIX, NOT_READ, KINDS) if name in known}
     return {
         PENDING: report.pending,
         NAMED: report.not_captured(f"lifeboat agents show {argument(name)} --left-out"),
         OVER_LIMIT: len(report.over_limit),
         FIX: report.limit_fix,
         NOT_READ: len(report.unread),
+        KINDS: report.pending_kinds(),
     }
 
 

@@ -88,6 +88,7 @@ class Scan:
     files: HeldRoots
     found: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
     held_back: dict[str, str] = field(default_factory=dict)
     missing_roots: dict[str, str] = field(default_factory=dict)
@@ -199,10 +200,10 @@ class Walk:
             return False
         path, name_hex = placed
         if kind is None:
-            self.scan.skipped[path] = NOT_REGULAR
+            self.scan.skipped[path] = self.scan.refused[path] = NOT_REGULAR
             return False
         if is_foreign_link(entry.stat(follow_symlinks=False), self.status):
-            self.scan.skipped[path] = FOREIGN_LINK
+            self.scan.skipped[path] = self.scan.refused[path] = FOREIGN_LINK
             return False
         self.scan.found[native] = Found(native, path, entry.path, kind, key, name_hex, has_log)
         return True

@@ -28,6 +28,7 @@ from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_shapes import as_list, as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture import lookalikes
 from lifeboat_daemon.capture.overlay import Overlay
@@ -36,8 +37,6 @@ from lifeboat_daemon.purge.keep_out import KeepOut
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home_keys import HomeKeys
-
-JsonObject = dict[str, Any]
 
 MOST_SECRETS = 2000
 DECISION = "secrets"
@@ -53,6 +52,9 @@ MACHINE_BOUND = "machine-bound"
 
 RUNTIME_KEY = "needs-runtime-key"
 """The tag of a credential whose value is encrypted with a key of the runtime's that could not be read."""
+
+BY_LOOK = "known-by-look"
+"""The tag of a credential that was cut because it looks like a secret."""
 
 MOST_VALUES = 256
 """Values of one secret that are remembered, the newest ones."""
@@ -73,6 +75,11 @@ VERSION = 2
 """Of what the vault keeps: since 2 without prints of values that can be guessed."""
 
 
+def is_cut_for_look(document: JsonObject, name: str) -> bool:
+    """Return whether this credential was cut for its look out of the file or row of this name."""
+    return BY_LOOK in as_list(document.get("tags")) and lookalikes.is_label_of(str(document.get("label") or ""), name)
+
+
 class Kind(NamedTuple):
     """What a credential is for."""
 
@@ -82,6 +89,7 @@ class Kind(NamedTuple):
     expires_at: str | None = None
     bound: bool = False
     locked: bool = False
+    by_look: bool = False
 
 
 class Sealable(NamedTuple):
@@ -180,8 +188,8 @@ class Cutter:
             return path in self._cut_looks
         old = self._overlay.old(path)
         ids = [item.get(cutting.CREDENTIAL) for item in old.meta.get(metas.CUTS, ())] if old is not None else []
-        labels = (self._documents[each].get("label") for each in ids if each in self._documents)
-        return any(lookalikes.is_label_of(str(label or ""), path) for label in labels)
+        known = (self._documents[each] for each in ids if each in self._documents)
+        return any(is_cut_for_look(document, path) for document in known)
 
     def learn(self, secrets: list[Secret]) -> bool:
         """Look for these values everywhere from now on; True when one of them was not known before."""
@@ -306,9 +314,7 @@ class Cutter:
 
     def _looks_stood_in_clear(self, path: str, data: bytes, own: list[Sealable]) -> bool:
         """Whether the head has in clear what is cut for its look from now on."""
-        looks = [
-            data[one.secret.start : one.secret.end] for one in own if one.secret.label.startswith(lookalikes.LABEL)
-        ]
+        looks = [data[one.secret.start : one.secret.end] for one in own if one.secret.by_look]
         old = self._overlay.old_body(path) if looks else None
         return old is not None and any(literal in old for literal in looks)
 
@@ -449,6 +455,8 @@ class Cutter:
         about = {name: value for name, value in as_object(old.get("x_lifeboat")).items() if name != "bound_to"}
         if kind.locked:
             tags.append(RUNTIME_KEY)
+        if kind.by_look and BY_LOOK not in tags:
+            tags.append(BY_LOOK)
         if kind.bound:
             tags.append(MACHINE_BOUND)
             about["bound_to"] = self._keys.device.id
@@ -505,7 +513,8 @@ def _bytes_of(text: str) -> bytes:
 
 
 def _kind_of(secret: Secret) -> Kind:
-    return Kind(secret.service, secret.credential_type, secret.label, secret.expires_at, secret.bound, secret.locked)
+    kept = (secret.service, secret.credential_type, secret.label)
+    return Kind(*kept, secret.expires_at, secret.bound, secret.locked, secret.by_look)
 
 
 def _sealable(secrets: list[Secret]) -> list[Sealable]:

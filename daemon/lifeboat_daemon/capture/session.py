@@ -64,4 +64,4 @@ class Session:
     def missing(self, reason: str) -> None:
         """The workspace is not there: nothing is captured."""
         self.report.outcome = ROOT_MISSING
-        self.report.warnings.append(reason)
+        self.report.absent = reason

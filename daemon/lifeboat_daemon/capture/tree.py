@@ -15,6 +15,7 @@ from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import layout, metas
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
@@ -31,7 +32,6 @@ from lifeboat_daemon.name_conflicts import find_conflicts, parents
 from lifeboat_daemon.purge.keep_out import LEFT_OUT, KeepOut
 from lifeboat_daemon.seen import Known
 
-JsonObject = dict[str, Any]
 RACY_NS = 2_000_000_000
 LARGEST = 64 << 20
 """Bytes of a file that is no large artifact. A sparse file of terabytes costs its writer nothing, and whoever reads it

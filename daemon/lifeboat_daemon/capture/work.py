@@ -13,6 +13,7 @@ from typing import Any
 
 from lifeboat_adapters.contract import DerivationContext, Installation
 from lifeboat_alf import codec, layout, metas, partitions, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.mass_removal import Limits as LossLimits
 from lifeboat_alf.mass_removal import is_workspace_file
@@ -31,7 +32,6 @@ from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
 from lifeboat_daemon.capture.report import CAPTURE
 from lifeboat_daemon.capture.row_cuts import FILE as ROWS
 from lifeboat_daemon.capture.rows import Rows
-from lifeboat_daemon.capture.scan import FOREIGN_LINK, NOT_REGULAR
 from lifeboat_daemon.capture.secrets import DECISION as SECRETS
 from lifeboat_daemon.capture.secrets import Cutter
 from lifeboat_daemon.capture.session import Session
@@ -39,8 +39,6 @@ from lifeboat_daemon.capture.tree import Tree
 from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.vault import SequenceRow
-
-JsonObject = dict[str, Any]
 
 Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
 """What the guard measures a loss by."""
@@ -118,7 +116,7 @@ class Work:
         report.unstable.update({archive_name(native)[0]: why for native, why in found.held_back.items()})
         report.unread.update(found.missing_roots)
         report.skipped = found.skipped
-        report.left_out.update({path: why for path, why in found.skipped.items() if why in (NOT_REGULAR, FOREIGN_LINK)})
+        report.left_out.update(found.refused)
         everything = not self._seen.trusted or self.cutter.is_outdated
         # What the stores of the runtime hold is known before the first file is cut.
         again = self.tree.withheld | self.cutter.holders_of_shut()

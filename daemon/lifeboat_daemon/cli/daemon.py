@@ -183,7 +183,7 @@ def _print(session: Session, found: Standing) -> None:
     if rows:
         output.table(("agent", "cadence", "changes are", "folders", "captures", "failures"), rows)
     for each in found.told.agents:
-        if each.reason and each.reason != _COVERAGE.get(each.mode):
+        if each.reason:
             output.line(f"{each.name}: {each.reason}")
     for job in found.told.jobs:
         output.line(f"{job.state}: {job.operation}{f', {job.text}' if job.text else ''}, {age_text(job.seconds)}")

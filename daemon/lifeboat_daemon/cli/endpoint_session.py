@@ -119,7 +119,7 @@ def for_operators(error: LifeboatError) -> None:
     """A vault's errors speak to whoever has one agent on this machine. What its place said of itself stays: a
     database or an object store knows better what helps."""
     error.title = _DATA_TITLES.get(error.code, error.title)
-    if error.fix == type(error).fix:
+    if "fix" not in vars(error):
         error.fix = _DATA_FIXES.get(error.code, error.fix)
 
 

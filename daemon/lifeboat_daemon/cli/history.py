@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE, TEXT

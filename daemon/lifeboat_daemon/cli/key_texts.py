@@ -34,7 +34,7 @@ def print_status(output: Output, document: dict[str, Any]) -> None:
         output.line(said)
         return
     if document["state"] == KeyState.OK:
-        output.line(f"Key {document['key_id']}: ok, {document['note'].removeprefix('key: ')}", style="bold")
+        output.line(f"Key {document['key_id']}: ok, {document['description']}", style="bold")
     else:
         output.line(f"Key {document['key_id']}: {document['state']}", style="bold")
         output.line(f"It lies in {PLACES[StoreKind(document['store'])]}: {document['note']}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import readable_json
 from lifeboat_daemon.cli.progress_bar import bar
 from lifeboat_daemon.cli.table import sentence_lines, table_lines
@@ -18,7 +18,6 @@ from lifeboat_daemon.errors import ReaderGone
 from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
 from lifeboat_daemon.safe_text import block_text, cell_text, json_text, line_text
 
-JsonObject = dict[str, Any]
 listener: Callable[[Figures], None] | None = None
 """Who hears in place of a terminal how far this process's command is: a command server."""
 _BETWEEN_FIGURES = 0.2

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.cli.output import Output

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lifeboat_alf.decoding.unread import NOT_READ
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.cli.output import Output
 from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
@@ -13,8 +14,6 @@ from lifeboat_daemon.words import argument, count_text, listed, path_text, time_
 if TYPE_CHECKING:
     from lifeboat_daemon.purge.finding import Found
     from lifeboat_daemon.purge.workspace import WorkspaceCut
-
-JsonObject = dict[str, Any]
 
 _WIDEST = 300
 """Characters of one text that goes."""

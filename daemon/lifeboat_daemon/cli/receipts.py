@@ -8,6 +8,7 @@ from typing import Any
 from lifeboat_daemon.words import count_text, path_text
 
 _ARRIVED = ("accepted", "deduplicated")
+_STAY_OUT = ("unresolved", "omitted", "rejected")
 _MANY = {"memory": "memories", "identity": "identities", "capability": "capabilities"}
 _WITHOUT_NAMES = ("memory", "credential", "identity", "principal")
 _MOST_NAMES, _MOST_GROUPS = 3, 12
@@ -19,17 +20,20 @@ def counts_line(report: dict[str, Any]) -> str:
     return f"{report['objects']:,} {'thing' if report['objects'] == 1 else 'things'}: {counts}."
 
 
-def detail_lines(report: dict[str, Any], said: str = "") -> Iterator[str]:
-    """What was not accepted as it is. Reasons that stand in `said` already are left out."""
-    groups = [each for each in report["fates"] if each["outcome"] not in _ARRIVED and not _is_said(each, said)]
+def detail_lines(report: dict[str, Any]) -> Iterator[str]:
+    """List what was not accepted as it is, without what a warning or a line about a credential tells already."""
+    groups = [each for each in report["fates"] if each["outcome"] not in _ARRIVED and not _is_told(each, report)]
     for group in groups[:_MOST_GROUPS]:
         yield _group_line(group)
     if len(groups) > _MOST_GROUPS:
         yield f"{len(groups) - _MOST_GROUPS} more kinds of them: --json says all"
 
 
-def _is_said(group: dict[str, Any], said: str) -> bool:
-    return bool(group["reason"]) and group["reason"] in said
+def _is_told(group: dict[str, Any], report: dict[str, Any]) -> bool:
+    if group["kind"] == "credential" and group["outcome"] in _STAY_OUT and report.get("credential_details"):
+        return True
+    told = {each["code"] for each in report["skipped"] if each.get("warning")}
+    return group["code"] in told | {each["code"] for each in report["left_out"]}
 
 
 def _group_line(group: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import records as memories
 from lifeboat_daemon.agent import Agent

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import misplaced_words
 from lifeboat_daemon.cli.examples import examples
@@ -25,8 +26,6 @@ from lifeboat_daemon.words import age_text, argument, time_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.remotes.trying import Met
-
-JsonObject = dict[str, Any]
 
 _FOLDER = "file"
 

@@ -159,10 +159,9 @@ def print_report(
     for each in report.get("credential_details", []) if is_dry_run else []:
         if each["where"]:
             output.line(f"  {each['label']} -> {each['where']}")
-    left_out = list(_left_out(report))
-    for line in left_out:
+    for line in _left_out(report):
         output.warn(line)
-    for line in receipts.detail_lines(report, "\n".join([*report["warnings"], *left_out])):
+    for line in receipts.detail_lines(report):
         output.line(f"  {line}")
     for missing in report.get("capabilities_missing", []):
         output.warn(f"this machine lacks what {missing['name']} needs: {missing.get('host_requirements', '')}")
@@ -190,10 +189,12 @@ def _credentials(report: dict[str, Any]) -> str:
 
 def _left_out(report: dict[str, Any]) -> Iterator[str]:
     """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
+    from lifeboat_daemon.restore.reasons import ADVISING
+
     if report["kind"] == "undo":
         return
     files = {(item["name"], item["reason"]) for item in report["skipped"]}
-    said = {(name, reason) for name, reason in files if f"{name} is not written: {reason}" in report["warnings"]}
+    said = {(item["name"], item["reason"]) for item in report["skipped"] if item.get("warning") == "named"}
     for each in report.get("credential_details", []):
         whole = (each["label"].partition(": ")[0], each["reason"])
         if whole in files:  # the whole file stays out: that is said once
@@ -201,7 +202,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
                 said.add(whole)
                 yield f"{whole[0]}: {whole[1]}"
             continue
-        needed = f"; {each['reissue']}" if each["reissue"] and each["reissue"] not in (each["reason"] or "") else ""
+        needed = f"; {each['reissue']}" if each["reissue"] and each.get("reason_code") not in ADVISING else ""
         if each["reason"] or needed:
             yield f"{each['label']}: {each['reason'] or 'it is in its place'}{needed}"
     for each in report.get("capabilities_without", []):
@@ -210,11 +211,14 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
 
 def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
+    from lifeboat_adapters.credentials import StaysOut
+    from lifeboat_daemon.restore.reasons import LeftOutCode
+
     name = argument(report["name"])
-    left = list(report["lacking"])
-    left += [warning for warning in report["warnings"] if "--with-credentials puts them back" in warning]
-    later = [each for each in report.get("credential_details", []) if "not on PATH" in (each["reason"] or "")]
-    if left or later:
+    left = report["lacking"] or report["without_credentials"]
+    cut_out = any(each.get("warning") and each["reason_code"] == LeftOutCode.CUT_OUT for each in report["skipped"])
+    later = any(each.get("reason_code") == StaysOut.NO_PROGRAM for each in report.get("credential_details", []))
+    if left or cut_out or later:
         where = "" if report["in_place"] else f" --to {argument(report['to'])}"
         where += f" --state-dir {argument(report['state_dir'])}" if report.get("state_dir") else ""
         yield (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.capture.outcome import left_out
 from lifeboat_daemon.cli import setup_asking as asking
 from lifeboat_daemon.cli import setup_steps as steps
@@ -16,8 +16,6 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.words import path_text
-
-JsonObject = dict[str, Any]
 
 
 @click.command(
@@ -105,7 +103,7 @@ def _without_questions(session: Session) -> int:
     if session.context.keys().key_id is None:
         did.append(_key_made(session))
     service = steps.service(session.context)
-    if service.state == MISSING and service.command not in (None, steps.BY_HAND):
+    if service.state == MISSING and service.action == steps.INSTALL_SERVICE:
         did.append(_done(steps.words_of(str(service.command))))
     _tell(session, did)
     return 1 if any(one["error"] or one["left_out"] for one in did) else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.sync import print_capture
@@ -12,8 +12,6 @@ from lifeboat_daemon.words import count_text, listed, path_text
 
 if TYPE_CHECKING:
     from lifeboat_daemon.exchange.alf_taking_over import TakenAgent
-
-JsonObject = dict[str, Any]
 
 
 def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:

@@ -108,6 +108,6 @@ def service(session: Session) -> None:
 
 
 def _question(step: Step) -> str:
-    if step.command == steps.BY_HAND:
+    if step.action == steps.START_DAEMON:
         return "Start the daemon now? It runs until this computer ends."
     return "Have every change captured by itself, from every login on?"

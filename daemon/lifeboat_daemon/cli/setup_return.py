@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters import registry as runtimes
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.cli import setup_asking as asking
 from lifeboat_daemon.cli import setup_steps as steps
 from lifeboat_daemon.cli.session import Session
@@ -15,8 +14,6 @@ from lifeboat_daemon.errors import BadSetting, MovedElsewhere
 from lifeboat_daemon.folder_addresses import whole_path
 from lifeboat_daemon.remotes import registry
 from lifeboat_daemon.words import count_text, size_text, state_folder_words, time_text
-
-JsonObject = dict[str, Any]
 
 
 def bring_back(session: Session) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import lifecycle, units
 from lifeboat_daemon.cli.key_texts import PLACES
@@ -19,24 +19,22 @@ from lifeboat_daemon.words import argument, count_text, listed, time_text
 from lifeboat_keys.errors import KeyLocked, KeyringLocked, KeysError, NoKey
 from lifeboat_keys.home_keys import KeyState
 
-JsonObject = dict[str, Any]
-
 DONE, MISSING, SKIPPED = "done", "missing", "skipped"
 FIND, PROTECT, KEY, WORDS, SECOND_COPY, SERVICE = "find", "protect", "key", "words", "second_copy", "service"
 
-BY_HAND = WITHOUT_MANAGER
-"""What starts the daemon where nothing starts services."""
+START_DAEMON, INSTALL_SERVICE = "start_daemon", "install_service"
 _ADD = "lifeboat agents add FOLDER"
 
 
 class Step(msgspec.Struct, frozen=True):
     """One step. `state` is done, missing, or skipped: it cannot be done here, or is not wanted. `command` does it; None
-    where nothing is to be done."""
+    where nothing is to be done. `action` says what the command of the service does, "" for other steps."""
 
     name: str
     state: str
     text: str
     command: str | None = None
+    action: str = ""
 
     def to_json(self) -> JsonObject:
         return msgspec.structs.asdict(self)
@@ -146,11 +144,12 @@ def service(context: Context) -> Step:
     if state.installed and state.ours and state.program_found:
         return Step(SERVICE, DONE, "The service starts at every login and captures every change.")
     if state.problem is None:
-        return Step(SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install")
+        return Step(SERVICE, MISSING, "Nothing is captured by itself yet.", "lifeboat service install", INSTALL_SERVICE)
     if runs:
         text = "The daemon runs until this computer ends: no service manager starts it at login here."
         return Step(SERVICE, SKIPPED, text)
-    return Step(SERVICE, MISSING, "Nothing is captured by itself: no service manager answers here.", BY_HAND)
+    text = "Nothing is captured by itself: no service manager answers here."
+    return Step(SERVICE, MISSING, text, WITHOUT_MANAGER, START_DAEMON)
 
 
 def words_of(command: str) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import offers
 from lifeboat_daemon.cli.session import Session
@@ -17,8 +17,6 @@ from lifeboat_daemon.offers import Offer
 from lifeboat_daemon.purge.standing import Outstanding, outstanding
 from lifeboat_daemon.release import release
 from lifeboat_daemon.status import status as status_of
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from lifeboat_daemon import offers
 from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
 from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.status_look import Seen
-from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
+from lifeboat_daemon.health.standing import FOR_PEOPLE, OK, AgentStatus
 from lifeboat_daemon.purge.standing import sentence
 from lifeboat_daemon.words import NO_BREAK, age_text, argument, time_text
 
@@ -89,7 +89,7 @@ def _show_remotes(session: Session, shown: list[AgentStatus]) -> None:
 
 def _show_key(session: Session, seen: Seen) -> None:
     key = seen.status.key
-    if not any(key.note in one.reasons for one in seen.status.agents):
+    if key.state == OK or not seen.status.agents:  # else it is a reason of every agent
         session.output.line(key.note or f"key: {key.state}")
     if key.key_id is not None and key.proven_at is None:
         session.output.line(NEVER_PROVEN)

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 from rich.control import Control
 from rich.screen import Screen
@@ -24,8 +24,6 @@ from lifeboat_daemon.control.client import Client, running
 from lifeboat_daemon.errors import ServiceError
 from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
 from lifeboat_daemon.words import time_text
-
-JsonObject = dict[str, Any]
 
 WITHOUT_DAEMON = 5.0
 """Seconds between two looks."""

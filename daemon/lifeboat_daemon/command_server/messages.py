@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import json_lines
-
-JsonObject = dict[str, Any]
 
 MOST_SAID = 64 * 1024 * 1024
 """Bytes that a command may say."""

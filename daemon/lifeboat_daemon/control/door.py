@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import last_status
 from lifeboat_daemon.control.async_client import AsyncClient
-from lifeboat_daemon.control.protocol import JsonObject
 
 
 class Door:

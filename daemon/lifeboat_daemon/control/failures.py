@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.errors import ServiceError
-
-JsonObject = dict[str, Any]
 
 
 def document(error: LifeboatError) -> JsonObject:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, write_atomic
 from lifeboat_daemon import state_cache
-from lifeboat_daemon.control.protocol import JsonObject
 from lifeboat_daemon.home import Home
 
 _FILE = "dashboard.json"

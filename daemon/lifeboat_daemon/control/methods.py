@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.protocol import HELLO as _HELLO
-from lifeboat_daemon.control.protocol import JsonObject
 from lifeboat_daemon.errors import OtherRelease
 
 if TYPE_CHECKING:

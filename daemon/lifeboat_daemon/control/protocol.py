@@ -7,16 +7,14 @@ daemon tells unasked, to clients that called `subscribe`, are notifications with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import readable_json
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.errors import BadRequest, ServiceError
-
-JsonObject = dict[str, Any]
 
 PROTOCOL = 1
 """Goes up when a client of an earlier one would misunderstand an answer. New methods and fields leave it."""

@@ -30,5 +30,5 @@ def _finding(agent: AgentStatus) -> Finding:
         level = Level.ERROR
     else:
         level = Level.WARNING if agent.state in _WARN else Level.OK
-    fix = None if agent.fix == "lifeboat doctor" else agent.fix
+    fix = None if agent.needs_doctor else agent.fix
     return Finding(level, agent.name, f"{agent.state}: {result}", fix)

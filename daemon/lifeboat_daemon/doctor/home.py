@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon.config import FILE, PRIVATE_FILE
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.words import argument
@@ -23,14 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
         yield Finding(Level.ERROR, str(folder), result, f"chmod u+rwx {argument(str(folder))}")
     problem = context.config().problem
     if problem:
-        name, what = _file_of(problem)
-        result = f"{what}; the last good settings are in force"
-        yield Finding(Level.ERROR, name, result, f"edit {context.home.folder / name}")
+        result = f"{problem.detail}; the last good settings are in force"
+        yield Finding(Level.ERROR, problem.file, result, f"edit {context.home.folder / problem.file}")
     else:
         yield Finding(Level.OK, "config.toml", "understood")
-
-
-def _file_of(problem: str) -> tuple[str, str]:
-    """The file that a problem begins with, and the rest of it; of values alone the file is not named."""
-    name, _, what = problem.partition(": ")
-    return (name, what) if name in (FILE, PRIVATE_FILE) else (FILE, problem)

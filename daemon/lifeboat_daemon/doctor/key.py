@@ -28,20 +28,18 @@ def check(context: Context) -> Iterator[Finding]:
         return
     subject = f"key {status.key_id or ''}".rstrip()
     if status.state is KeyState.OK:
-        yield _reached(subject, status.note, status.store)
+        yield _reached(subject, status.description, status.store)
     else:
         yield from _away(keys, subject)
     yield from _better(context, keys, subject)
     yield from _exposed(context, keys, subject)
 
 
-def _reached(subject: str, note: str, store: StoreKind) -> Finding:
-    note = note.removeprefix("key: ")
+def _reached(subject: str, description: str, store: StoreKind) -> Finding:
     if store is StoreKind.FILE:
-        return Finding(
-            Level.WARNING, subject, f"{note}; whoever reads it opens all", "lifeboat keys init --store passphrase"
-        )
-    return Finding(Level.OK, subject, f"{note}, and it can be reached")
+        result = f"{description}; whoever reads it opens all"
+        return Finding(Level.WARNING, subject, result, "lifeboat keys init --store passphrase")
+    return Finding(Level.OK, subject, f"{description}, and it can be reached")
 
 
 def _away(keys: HomeKeys, subject: str) -> Iterator[Finding]:

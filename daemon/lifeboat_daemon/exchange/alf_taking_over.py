@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents
 from lifeboat_daemon.agent import Agent
@@ -25,8 +25,6 @@ from lifeboat_daemon.locks import home_lock
 from lifeboat_daemon.progress import Tell
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.words import argument
-
-JsonObject = dict[str, Any]
 
 FOUND, PROTECTED, KNOWN, KEPT, FAILED = "found", "protected", "known", "kept", "failed"
 

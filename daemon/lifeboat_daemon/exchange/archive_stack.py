@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lifeboat_alf import merkle
 from lifeboat_alf.apply import AppliedState
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.errors import ApplyError, BaseMismatch, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import State
 from lifeboat_daemon import state_documents

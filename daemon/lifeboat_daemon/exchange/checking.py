@@ -9,8 +9,8 @@ from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.contract import Format
 from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused, UnknownFormat
 from lifeboat_alf import layout
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta_reader import DeltaReader
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import Finding, Validation, validate
 from lifeboat_daemon import state_documents

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome, counted
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 LOST = frozenset({Outcome.OMITTED, Outcome.UNRESOLVED, Outcome.REJECTED})
 """What does not stand in the target afterwards."""

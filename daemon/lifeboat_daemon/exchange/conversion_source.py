@@ -11,7 +11,7 @@ from pathlib import Path
 
 from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.interchange.contract import Format, Options, Reading, Surroundings
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents

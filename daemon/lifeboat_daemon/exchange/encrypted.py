@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_alf import layout
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.container import ArchiveReader
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import user_keys
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import ExchangeError, MisleadingName

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_alf import ids, layout
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agents
@@ -201,13 +201,13 @@ def _read_into(context: Context, agent: Agent, vault: Vault, caches: Path) -> Ca
     with StateDb.open(caches, vault.id) as db:
         report = capture_into(context, agent, vault, db)
     if report.outcome == ROOT_MISSING or vault.head() is None:
-        raise ExchangeError("; ".join(report.warnings) or f"there is nothing in {agent.workspace}")
+        raise ExchangeError("; ".join(report.every_warning) or f"there is nothing in {agent.workspace}")
     return report
 
 
 def _warnings(report: CaptureReport) -> list[str]:
     problems = {**report.left_out, **left_out(report.to_json())}
-    return [*report.warnings, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
+    return [*report.every_warning, *(f"{name}: {reason}" for name, reason in sorted(problems.items()))]
 
 
 def _write(

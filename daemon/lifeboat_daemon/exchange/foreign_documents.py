@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.errors import ArchiveError
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def completed(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lifeboat_adapters.memory_stores import RowChoice
 from lifeboat_alf import codec, ids, layout, metas
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_clear
 from lifeboat_alf.json_shapes import as_object
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import agents as registry

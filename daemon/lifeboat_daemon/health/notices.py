@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.health.standing import (
     ERROR,
     FENCED,
@@ -31,8 +32,6 @@ from lifeboat_daemon.health.standing import (
     Status,
 )
 from lifeboat_daemon.words import age_text, argument, count_text
-
-JsonObject = dict[str, Any]
 
 LASTS = 60.0
 """Seconds that a state must last before it is said."""
@@ -49,7 +48,8 @@ HOME = ""
 
 class Notice(msgspec.Struct, frozen=True):
     """Something to tell. `kind` is a state, `age` or `offer`; `subjects` are the ids of the agents it is about; `text`
-    says what is so, `fix` which command helps. None of them holds the name of a file, a folder or any content."""
+    says what is so, `fix` which command helps; `headline` is the title without the name of the agent. None of them
+    holds the name of a file, a folder or any content."""
 
     kind: str
     title: str
@@ -57,6 +57,7 @@ class Notice(msgspec.Struct, frozen=True):
     fix: str | None = None
     subjects: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    headline: str = ""
 
     @property
     def is_urgent(self) -> bool:
@@ -235,8 +236,7 @@ def _of_state(subject: _Subject, told: Told) -> Notice:
         text, fix = "all is well again", None
     else:
         text, fix = subject.words, subject.fix or f"lifeboat status {argument(subject.name)}".rstrip()
-    title = f"{subject.name}: {_TITLES[subject.state]}"
-    return Notice(subject.state, title, text, fix, (subject.id,), (subject.name,))
+    return _notice(subject.state, subject, _TITLES[subject.state], text, fix)
 
 
 def _of_age(subject: _Subject, days: int, now: datetime) -> Notice:
@@ -245,9 +245,11 @@ def _of_age(subject: _Subject, days: int, now: datetime) -> Notice:
         text = f"the last verified copy is {age_text(unverified)} old"
     else:
         text = f"for {count_text(days, 'day')} now: {subject.words}"
-    return Notice(
-        AGE, f"{subject.name}: still {_TITLES[subject.state]}", text, subject.fix, (subject.id,), (subject.name,)
-    )
+    return _notice(AGE, subject, f"still {_TITLES[subject.state]}", text, subject.fix)
+
+
+def _notice(kind: str, subject: _Subject, headline: str, text: str, fix: str | None) -> Notice:
+    return Notice(kind, f"{subject.name}: {headline}", text, fix, (subject.id,), (subject.name,), headline)
 
 
 _TITLES = {
@@ -275,7 +277,7 @@ def _as_one(group: list[Notice]) -> Notice:
     first = group[0]
     names = tuple(name for notice in group for name in notice.names)
     subjects = tuple(subject for notice in group for subject in notice.subjects)
-    title = f"{names[0]} and {len(names) - 1} more: {first.title.removeprefix(f'{first.names[0]}: ')}"
+    title = f"{names[0]} and {len(names) - 1} more: {first.headline}"
     fix = None if first.kind == OK else "lifeboat status"
     return Notice(first.kind, title, f"{', '.join(names)}: {first.text}", fix, subjects, names)
 

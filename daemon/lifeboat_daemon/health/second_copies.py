@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import times
-from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING, StatusReason
 from lifeboat_daemon.words import count_text, time_text
-
-JsonObject = dict[str, Any]
 
 GRACE = timedelta(minutes=15)
 """So long something may be on its way before it is said that it waits."""
@@ -141,7 +139,7 @@ def _behind_since(remote: RemoteFacts) -> datetime | None:
     return max(moments)
 
 
-def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[tuple[str, str]]:
+def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[StatusReason]:
     """What is wrong, each with its word, and once where several remotes say it. What is optional worries nobody, but to
     write there is another machine's or nobody's right."""
     fences = set()
@@ -149,31 +147,39 @@ def findings(remotes: Iterable[RemoteFacts], now: datetime) -> Iterator[tuple[st
         if one.state == FENCED:
             words = fence_words(one)
             if words not in fences:
-                yield FENCED, words
+                yield StatusReason(FENCED, "fenced", words)
             fences.add(words)
         elif not one.optional:
             yield from _of_required(one, now)
     for one in remotes:
         if one.purges and not one.optional:
-            yield WAITING, purge_words(one)
+            yield StatusReason(WAITING, "purge_waits", purge_words(one))
 
 
-def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[tuple[str, str]]:
+def _of_required(remote: RemoteFacts, now: datetime) -> Iterator[StatusReason]:
     if remote.state == ERROR:
-        yield ERROR, f"{remote.name}: {remote.message}"
+        yield StatusReason(ERROR, "remote_failed", f"{remote.name}: {remote.message}")
     elif remote.state == WAITING and _is_late(remote, now):
-        yield WAITING, _waiting_words(remote)
+        yield StatusReason(WAITING, "remote_late", _waiting_words(remote))
     elif remote.verified_at is None and remote.state in (OK, WAITING, HELD):
-        yield WAITING, f"no verified copy at {remote.name} yet"
+        yield StatusReason(WAITING, "remote_unverified", f"no verified copy at {remote.name} yet")
 
 
-def remarks(remotes: Iterable[RemoteFacts]) -> list[str]:
+def remarks(remotes: Iterable[RemoteFacts]) -> Iterator[StatusReason]:
     """What else there is to know, and is no state of its own."""
     every = list(remotes)
-    found = [f"{one.name} (optional): {one.message}" for one in every if one.optional and one.state == ERROR]
-    found += [f"{purge_words(one)} (optional)" for one in every if one.optional and one.purges]
-    found += [refused_words(one) for one in every if one.purges_refused]
-    return found + [f"{one.name}: {one.doubts}" for one in every if one.doubts]
+    for one in every:
+        if one.optional and one.state == ERROR:
+            yield StatusReason("", "remote_failed", f"{one.name} (optional): {one.message}")
+    for one in every:
+        if one.optional and one.purges:
+            yield StatusReason("", "purge_waits", f"{purge_words(one)} (optional)")
+    for one in every:
+        if one.purges_refused:
+            yield StatusReason("", "purge_refused", refused_words(one))
+    for one in every:
+        if one.doubts:
+            yield StatusReason("", "purges_in_doubt", f"{one.name}: {one.doubts}")
 
 
 def without_room(remotes: Iterable[RemoteFacts]) -> str | None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health import second_copies
 from lifeboat_daemon.health.second_copies import RemoteFacts
@@ -28,10 +28,9 @@ from lifeboat_daemon.health.states import PAUSED as PAUSED
 from lifeboat_daemon.health.states import SYNCING as SYNCING
 from lifeboat_daemon.health.states import WAITING as WAITING
 from lifeboat_daemon.health.states import WORST_FIRST as WORST_FIRST
+from lifeboat_daemon.health.states import StatusReason
 from lifeboat_daemon.health.states import worst as worst
 from lifeboat_daemon.words import age_text, argument, count_text, listed, time_text
-
-JsonObject = dict[str, Any]
 
 UNVERIFIED_FOR = timedelta(hours=24)
 LONGEST_UNVERIFIED = timedelta(days=7)
@@ -40,6 +39,7 @@ GRACE = timedelta(minutes=15)
 """After it woke up, a machine has so long to verify before it is said that nobody did."""
 MOST_NAMED = 3
 """Files in one sentence."""
+_MISSING_WORDS = "the workspace is not what was captured; nothing is taken until it is"
 LOCAL = "local"
 """How the vault of this machine is called."""
 
@@ -69,7 +69,8 @@ class Facts(msgspec.Struct, frozen=True):
     Times are timestamps, None when it never happened. `last_verified_at` and `last_whole_at` are about the vault of
     this machine, which `verified_in` names. `pending` counts files whose present version is not kept, `reasons` says
     why, for people. `over_limit` of them stay out until the user raises a limit, which the command `limit_fix` does;
-    `unread` of them could not be read. `held` is the decision of the guard; `missing`: the workspace was not what was
+    `unread` of them could not be read; `pending_kinds` counts them by the code of the reason. `absent` says what of the
+    workspace the last capture missed. `held` is the decision of the guard; `missing`: the workspace was not what was
     captured; `is_gone`: its folder is not there; `no_room`: why large files are not taken; `failed`: why the last
     capture came to nothing; `damaged`: what a verification found (see `status.DAMAGED`); `remotes`: its second copies;
     `unreadable`: why there are no more facts. `vault_bytes` is the vault's size. `kept_out` are names of files in which
@@ -86,6 +87,8 @@ class Facts(msgspec.Struct, frozen=True):
     over_limit: int = 0
     limit_fix: str | None = None
     unread: int = 0
+    pending_kinds: dict[str, int] = {}
+    absent: str | None = None
     reasons: tuple[str, ...] = ()
     held: JsonObject | None = None
     missing: bool = False
@@ -124,11 +127,12 @@ class Awake(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know; most other
-    fields are those of `Facts`, `missing` also while the folder is not there. `last_verified_at` is of the second copy
-    that was read back last, which `verified_in` names; of this machine's vault while there is none that anybody relies
-    on, or none was ever read back. `lookalikes` counts the places that look like a secret and are kept in clear,
-    `not_looked_into` the files in which no secret would be found; `kept_out` and `purged_again` are as in `Facts`.
+    """One agent. `state` is a word, `reasons` says, for people, why it is not `ok`, and what else to know, and
+    `reason_codes` the same for programs; most other fields are those of `Facts`, `missing` also while the folder is
+    not there. `last_verified_at` is of the second copy that was read back last, which `verified_in` names; of this
+    machine's vault while there is none that anybody relies on, or none was ever read back. `lookalikes` counts the
+    places that look like a secret and are kept in clear, `not_looked_into` the files in which no secret would be
+    found; `kept_out` and `purged_again` are as in `Facts`.
 
     Only the daemon knows of `at_work` (a job of this agent runs), `waits_for` (whom captures wait for) and `unwatched`
     (why not every change is noticed at once).
@@ -148,7 +152,9 @@ class AgentStatus:
     over_limit: int = 0
     limit_fix: str | None = None
     unread: int = 0
+    pending_kinds: dict[str, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    reason_codes: list[str] = field(default_factory=list)
     held: JsonObject | None = None
     missing: bool = False
     no_room: str | None = None
@@ -182,7 +188,7 @@ class AgentStatus:
                 return f"lifeboat verify {name} --whole"
             if self.missing:
                 return f"lifeboat restore {name} --dry-run"
-            return "lifeboat doctor" if self.refusing is None else self._fix_of_remote(self.refusing)
+            return "lifeboat doctor" if self.needs_doctor else self._fix_of_remote(str(self.refusing))
         if self.state == HELD:
             before = (self.held or {}).get("previous")
             return f"lifeboat restore {name} --at {before} takes it back, lifeboat agents accept {name} lets it go"
@@ -203,6 +209,11 @@ class AgentStatus:
         code = next(one.code for one in self.remotes if one.name == name)
         gone = (second_copies.FORGOT, second_copies.PURGES_DAMAGED)
         return f"lifeboat remote remove {name}" if code in gone else f"lifeboat doctor --remote {name}"
+
+    @property
+    def needs_doctor(self) -> bool:
+        """Whether only `lifeboat doctor` says more about the state `error`."""
+        return self.state == ERROR and self.damaged is None and not self.missing and self.refusing is None
 
     @property
     def refusing(self) -> str | None:
@@ -262,28 +273,31 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
     """One agent's word and its reasons, the one that decides first."""
     seen = _credible(facts, now)
     rests = agent.is_paused(times.to_text(now)) or not agent.watched
-    found = sorted(_findings(seen, agent, key, now, awake), key=lambda each: WORST_FIRST.index(each[0]))
+    found = sorted(_findings(seen, agent, key, now, awake), key=lambda each: WORST_FIRST.index(each.state))
     if rests:  # nobody expects what is not captured to be captured: it is said, and no state of its own
-        found = sorted(found, key=lambda each: each[0] == WAITING)
-    said = [reason for _, reason in found]
-    rest = [reason for reason in seen.reasons if not any(reason in each for each in said)]
+        found = sorted(found, key=lambda each: each.state == WAITING)
+    is_told = agent.watched and seen.is_gone
+    rest = [] if seen.absent is None or is_told else [StatusReason("", "folder_absent", seen.absent)]
+    rest += [StatusReason("", "last_capture", reason) for reason in seen.reasons]
     rest += second_copies.remarks(seen.remotes)
     verified_at, verified_in = _verified(seen)
     if seen.lookalikes:
-        rest.append(f"{count_text(seen.lookalikes, 'place')} in clear may be a secret; lifeboat doctor names each")
+        count = count_text(seen.lookalikes, "place")
+        rest.append(StatusReason("", "lookalikes", f"{count} in clear may be a secret; lifeboat doctor names each"))
     if seen.not_looked_into:
         count = count_text(seen.not_looked_into, "file")
-        rest.append(f"{count} not looked into for secrets; lifeboat doctor names each")
+        words = f"{count} not looked into for secrets; lifeboat doctor names each"
+        rest.append(StatusReason("", "not_looked_into", words))
     if seen.kept_out:
-        rest.append(_kept_out_words(seen.kept_out))
+        rest.append(StatusReason("", "kept_out", _kept_out_words(seen.kept_out)))
     if seen.purged_again:
-        rest.append(_again_words(seen.purged_again, agent))
+        rest.append(StatusReason("", "purged_again", _again_words(seen.purged_again, agent)))
     return AgentStatus(
         id=agent.id,
         name=agent.name,
         runtime=agent.runtime,
         workspace=str(agent.workspace),
-        state=found[0][0] if found else OK,
+        state=found[0].state if found else OK,
         sequence=seen.sequence,
         last_captured_at=seen.last_captured_at,
         last_verified_at=verified_at,
@@ -293,7 +307,9 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         over_limit=seen.over_limit,
         limit_fix=seen.limit_fix,
         unread=seen.unread,
-        reasons=[*said, *rest],
+        pending_kinds=seen.pending_kinds,
+        reasons=[each.text for each in (*found, *rest)],
+        reason_codes=[each.code for each in (*found, *rest)],
         held=seen.held,
         missing=seen.missing or seen.is_gone,
         no_room=seen.no_room,
@@ -354,32 +370,32 @@ def _is_ahead(moment: str, now: datetime) -> bool:
     return times.parse(moment) > now + UNVERIFIED_FOR
 
 
-def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake) -> list[tuple[str, str]]:
+def _findings(seen: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake) -> list[StatusReason]:
     """Everything that is so, each with its word; of equal words the first decides what is said first."""
     is_gone = agent.watched and seen.is_gone
     damage = (seen.damaged or {}).get("first")
     checks = (
-        (agent.problem is not None, ERROR, str(agent.problem)),
-        (seen.unreadable is not None, ERROR, str(seen.unreadable)),
-        (is_gone, ERROR, f"{agent.workspace} is not there; nothing is captured until it is back"),
-        (seen.missing and not is_gone, ERROR, "the workspace is not what was captured; nothing is taken until it is"),
-        (seen.damaged is not None, ERROR, f"the copy does not hold: {damage}"),
-        (seen.failed is not None, ERROR, f"the last capture failed: {seen.failed}"),
-        (key.state == ERROR, ERROR, key.note),
-        (seen.held is not None, HELD, str((seen.held or {}).get("reason"))),
-        (key.state == NEEDS_KEY, NEEDS_KEY, key.note),
-        (bool(seen.gaps), NEEDS_KEY, _gap_words(seen.gaps, agent)),
-        (bool(seen.shut), NEEDS_KEY, _shut_words(seen.shut, agent)),
-        (_is_overdue(seen, agent, now, awake), OVERDUE, _overdue_words(seen, agent, now)),
-        (seen.pending > 0, WAITING, f"{count_text(seen.pending, 'file')} not kept in the present version"),
-        (seen.no_room is not None, WAITING, f"{seen.no_room}: large files are not taken"),
-        (agent.is_paused(times.to_text(now)), PAUSED, _paused_words(agent)),
-        (not agent.watched, PAUSED, "it was imported and is not captured yet"),
+        (agent.problem is not None, ERROR, "agent_unusable", str(agent.problem)),
+        (seen.unreadable is not None, ERROR, "facts_unreadable", str(seen.unreadable)),
+        (is_gone, ERROR, "folder_gone", f"{agent.workspace} is not there; nothing is captured until it is back"),
+        (seen.missing and not is_gone, ERROR, "folder_missing", _MISSING_WORDS),
+        (seen.damaged is not None, ERROR, "damaged", f"the copy does not hold: {damage}"),
+        (seen.failed is not None, ERROR, "capture_failed", f"the last capture failed: {seen.failed}"),
+        (key.state == ERROR, ERROR, "key_unusable", key.note),
+        (seen.held is not None, HELD, "held", str((seen.held or {}).get("reason"))),
+        (key.state == NEEDS_KEY, NEEDS_KEY, "key_needed", key.note),
+        (bool(seen.gaps), NEEDS_KEY, "credentials_left_out", _gap_words(seen.gaps, agent)),
+        (bool(seen.shut), NEEDS_KEY, "credential_key_lost", _shut_words(seen.shut, agent)),
+        (_is_overdue(seen, agent, now, awake), OVERDUE, "overdue", _overdue_words(seen, agent, now)),
+        (seen.pending > 0, WAITING, "pending", f"{count_text(seen.pending, 'file')} not kept in the present version"),
+        (seen.no_room is not None, WAITING, "no_room", f"{seen.no_room}: large files are not taken"),
+        (agent.is_paused(times.to_text(now)), PAUSED, "paused", _paused_words(agent)),
+        (not agent.watched, PAUSED, "not_captured_yet", "it was imported and is not captured yet"),
     )
-    found = [(state, reason) for applies, state, reason in checks if applies]
+    found = [StatusReason(state, code, text) for applies, state, code, text in checks if applies]
     elsewhere = list(second_copies.findings(seen.remotes, now))
     if not agent.watched:  # nothing of it is sent unasked
-        elsewhere = [each for each in elsewhere if each[0] != WAITING]
+        elsewhere = [each for each in elsewhere if each.state != WAITING]
     return found + elsewhere
 
 
@@ -437,13 +453,15 @@ def blocked(status: AgentStatus, waits_for: str) -> AgentStatus:
     """The same while captures wait for somebody (`waiting for process 4711 (restore)`), said first; `waiting`, unless
     something worse is so."""
     state = worst((status.state, WAITING))
-    return replace(status, state=state, reasons=[waits_for, *status.reasons], waits_for=waits_for)
+    codes = ["waits_for", *status.reason_codes]
+    return replace(status, state=state, reasons=[waits_for, *status.reasons], reason_codes=codes, waits_for=waits_for)
 
 
 def half_watched(status: AgentStatus, why: str) -> AgentStatus:
     """The same where not every change wakes a capture: said, and no state of its own, since scans find the rest."""
     reason = f"not every change is noticed at once: {why}"
-    return replace(status, reasons=[*status.reasons, reason], unwatched=why)
+    codes = [*status.reason_codes, "half_watched"]
+    return replace(status, reasons=[*status.reasons, reason], reason_codes=codes, unwatched=why)
 
 
 def with_daemon(found: AgentStatus, told: AgentStatus) -> AgentStatus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 OK, SYNCING, WAITING, PAUSED, OVERDUE, NEEDS_KEY, FENCED, HELD, ERROR = (
     "ok",
@@ -24,3 +25,11 @@ FOR_PEOPLE = {FENCED: "moved", NEEDS_KEY: "needs key"}
 def worst(states: Iterable[str]) -> str:
     """The worst of some words, `ok` for none."""
     return min(states, key=WORST_FIRST.index, default=OK)
+
+
+class StatusReason(NamedTuple):
+    """Why an agent is not `ok`, or what else to know of it. `state` is "" for what is no state of its own."""
+
+    state: str
+    code: str
+    text: str

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lifeboat_alf import ids, principals
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging import Wanted, blacked
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached

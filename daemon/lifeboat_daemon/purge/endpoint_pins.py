@@ -13,7 +13,7 @@ import msgspec
 from filelock import FileLock
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import SystemRefused

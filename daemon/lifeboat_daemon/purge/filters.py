@@ -20,17 +20,16 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_adapters.secrets.entropy import LEAST_PRINTED
 from lifeboat_alf import redactions
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging.sqlite_cuts import blanked, is_sqlite
 from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import lines
 from lifeboat_daemon.purge.lines import Rule, Token, Touched
 from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
-
-JsonObject = dict[str, Any]
 
 VERSION = 2
 """Since 2 without digests of what can be guessed."""

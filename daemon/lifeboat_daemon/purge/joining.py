@@ -11,7 +11,6 @@ from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import histories
 from lifeboat_daemon.purge.histories import Histories
-from lifeboat_daemon.purge.receipt_findings import JOINS
 from lifeboat_keys import redacting
 
 
@@ -30,7 +29,8 @@ def joint(context: Context, opened: Histories, redaction: Redaction) -> Redactio
 def note_of(opened: Histories, redaction: Redaction, joint: Redaction) -> str:
     """What the receipt of a joint redaction says."""
     joined = joining.joined(_known(opened), redaction, joint)
-    return f"{JOINS}{', '.join(each.id for each in joined)}: purges of the same bytes that did not know of each other"
+    named = ", ".join(each.id for each in joined)
+    return f"joins {named}: purges of the same bytes that did not know of each other"
 
 
 def _known(opened: Histories) -> Redactions:

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import PurgeError, RedactionInvalid
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon.context import Context

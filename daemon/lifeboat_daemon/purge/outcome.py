@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging import Hit
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -12,8 +11,6 @@ from lifeboat_daemon.purge.doing import Done
 from lifeboat_daemon.purge.finding import Asked, Found, Kept
 from lifeboat_daemon.purge.workspace import WorkspaceCut
 from lifeboat_daemon.remotes import registry
-
-JsonObject = dict[str, Any]
 
 
 def planned(agent: Agent, found: Found) -> JsonObject:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import SignatureError
-from lifeboat_daemon.purge.receipt_document import DONE, WAITING, PurgeReceipt, VaultNote, from_json
-from lifeboat_daemon.purge.receipt_findings import JOINS, Finding, Level, holds, is_open, untrusted, wrong
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_daemon.purge.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
+from lifeboat_daemon.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.receipts import VaultReceipt, Verdict
@@ -106,7 +106,8 @@ def _vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Findi
     if note.state == DONE:
         yield from _of_vault(receipt, note, keys)
         if note.message:
-            yield (holds if note.message.startswith(JOINS) else is_open)(note.name, note.message)
+            # What is said of the home itself is which purges this one joins; of a remote, what it did not do.
+            yield (holds if note.kind == HOME else is_open)(note.name, note.message)
     elif note.state == WAITING and note.applies_at is None:
         yield wrong(note.name, "it waits, and does not say until when")
     elif note.state == WAITING:

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import SCOPES, WHOLE_AGENT
 from lifeboat_keys.errors import ReceiptInvalid
 

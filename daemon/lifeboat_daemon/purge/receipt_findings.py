@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 
 class Level(StrEnum):
@@ -27,10 +27,6 @@ class Finding:
 
     def to_json(self) -> JsonObject:
         return asdict(self)
-
-
-JOINS = "joins "
-"""How the note of a vault begins that a redaction joins others."""
 
 
 def holds(subject: str, message: str) -> Finding:

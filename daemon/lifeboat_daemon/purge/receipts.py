@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from lifeboat_alf import times
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Busy

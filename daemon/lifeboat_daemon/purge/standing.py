@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipt_store

@@ -12,10 +12,9 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_endpoint.vault import Vault, runs
-
-JsonObject = dict[str, Any]
 
 DECISION = "remotes"
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, cast
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass, field
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import AlfError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon import state_documents, verification

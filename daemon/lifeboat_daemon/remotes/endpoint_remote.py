@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes import endpoint_uploads as uploads
@@ -17,7 +18,6 @@ from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarg
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
-    JsonObject,
     RedactionState,
     RemoteAgent,
     RemoteHead,

@@ -11,11 +11,13 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_daemon.errors import ReplicationError
 from lifeboat_daemon.remotes import registry, trying
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.remotes.trying import Met, Stranger
 from lifeboat_daemon.words import age_text, argument, count_text, size_text, time_text
+from lifeboat_endpoint.errors import RemoteError
 
 CLOCK = timedelta(minutes=5)
 """Clocks that differ by more are worth a word: what is valid for minutes may count no more when it arrives."""
@@ -40,8 +42,9 @@ def examine(context: Context, config: RemoteConfig) -> Iterator[Finding]:
 
 
 def _fix(error: LifeboatError) -> str | None:
-    """Not the command that found it."""
-    return None if (error.fix or "").startswith("lifeboat doctor --remote ") else error.fix
+    """Return what helps against an error; None where that is the command that found it."""
+    defined_by = next(kind for kind in type(error).__mro__ if "fix" in vars(kind))
+    return None if "fix" not in vars(error) and defined_by in (RemoteError, ReplicationError) else error.fix
 
 
 def _release(met: Met) -> str:

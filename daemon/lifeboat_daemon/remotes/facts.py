@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.capture import guard
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.second_copies import PURGE, UNUSABLE, RemoteFacts, purge_words

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.health.second_copies import DEFERRED as DEFERRED
 from lifeboat_daemon.health.standing import ERROR, FENCED, OK, WAITING
 from lifeboat_daemon.remotes.contract import RemoteConfig
-
-JsonObject = dict[str, Any]
 
 HELD_BACK = "held_back"
 """The code of what waits because the agent's newest change looks like an accident."""

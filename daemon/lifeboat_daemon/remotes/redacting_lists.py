@@ -7,8 +7,8 @@ import contextlib
 from dataclasses import dataclass
 
 from lifeboat_alf import redactions
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, WHOLE_AGENT, Redaction, Redactions
 from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, UnknownThere
 from lifeboat_endpoint.remote.contract import Remote

@@ -6,8 +6,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from lifeboat_alf import times
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import receipts

@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Callable, Iterator
 
 from lifeboat_alf import attachments, codec, layout
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import LifeboatError, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, Entry
 from lifeboat_daemon.agent import Agent

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.health.second_copies import NO_NETWORK, JsonObject
+from lifeboat_daemon.health.second_copies import NO_NETWORK
 from lifeboat_daemon.health.states import WAITING
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.remotes import acknowledged

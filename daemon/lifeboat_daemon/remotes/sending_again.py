@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import bundling, verifying

@@ -4,17 +4,15 @@ token, no message."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import urlsplit
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.logs import kind_of
 from lifeboat_daemon.remotes import acknowledged, opening, registry
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import RemoteConfig
-
-JsonObject = dict[str, Any]
 
 
 def told(context: Context, numbers: Mapping[str, str]) -> JsonObject:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lifeboat_alf import layout
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 from lifeboat_daemon import agent as agent_files
 from lifeboat_daemon import agents
@@ -32,8 +33,6 @@ from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.words import argument
 from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
-
-JsonObject = dict[str, object]
 
 MOST_LOOKED_AT = 5
 """Agents of a remote whose newest state is fetched for a comparison."""

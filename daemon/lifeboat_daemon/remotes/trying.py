@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import opening
 from lifeboat_daemon.remotes.contract import RemoteConfig
@@ -14,8 +15,6 @@ from lifeboat_endpoint.errors import RemoteDenied
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.remote.contract import About
-
-JsonObject = dict[str, Any]
 
 PUSH, PULL = "push", "pull"
 NEEDED = frozenset({PUSH, PULL})

@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import random
-from typing import Any
 
 from lifeboat_alf import attachments, codec, layout
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -20,8 +20,6 @@ from lifeboat_daemon.words import count_text
 from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, VaultDamaged
 from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification
 from lifeboat_endpoint.vault import Vault
-
-JsonObject = dict[str, Any]
 
 BODIES = 64
 """Items of the newest state that are read back; by chance, so that in time all of them are."""

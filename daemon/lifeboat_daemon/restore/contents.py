@@ -11,7 +11,7 @@ from typing import Any
 from lifeboat_adapters.contract import Adapter, Placement, Rendered
 from lifeboat_adapters.secrets import cutting
 from lifeboat_alf import codec, layout, metas
-from lifeboat_alf.metas import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import state_documents
 from lifeboat_daemon.capture.names import native_name

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 from lifeboat_adapters.contract import Adapter, Merged
-from lifeboat_adapters.credentials import Delivery, Place
+from lifeboat_adapters.credentials import Delivery, Place, StaysOut
 from lifeboat_alf import layout, metas
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason, ReasonCode, reason_code, reason_text
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.readable_json import printable
@@ -21,20 +22,25 @@ from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.home_files import HomePlan, Keys
 from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.reasons import LeftOutCode, ReissueCode
 from lifeboat_daemon.state_documents import capabilities, credentials_of, of, texts
 from lifeboat_keys.encodings import to_base64
 
 INJECTED, SKIPPED = "injected", "skipped"
-BOUND = "bound to the machine it was captured on"
-NOT_ASKED = "the file that it stands in was not asked for"
-NO_VALUE = "it stands in a comment or a name, and values alone are merged"
-NOWHERE = "no file of the state holds it"
-ROTATES = "its tokens change with use: the machine it was captured on may be signed out, sign in there again"
-SIGN_IN = "sign in again"
-LINK = "link the channel again"
-MADE = "the runtime makes a new one"
+BOUND = frozenset({LeftOutCode.BOUND_CHANNEL, LeftOutCode.BOUND_GATEWAY})
 _NUMBERED = re.compile(r"-\d+$")
-ISSUE = "have it issued again and give it to the runtime"
+_TO_ISSUE: frozenset[ReasonCode] = frozenset(
+    {
+        LeftOutCode.NO_AGENT_KEY,
+        LeftOutCode.FOREIGN_SEALING,
+        LeftOutCode.FOREIGN_PAYLOAD,
+        LeftOutCode.NOT_IN_STATE,
+        LeftOutCode.NOT_OPENED,
+        StaysOut.LOCKED,
+    }
+)
+"""Nothing on this machine opens such a credential: its issuer has to give another one."""
+_SIGNED_IN = ("oauth_token", "session_token")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +54,27 @@ class Fate:
     type: str
     outcome: str
     where: str | None = None
-    reason: str | None = None
-    reissue: str | None = None
+    reason: Reason | None = None
+    reissue: ReissueCode | None = None
 
     @property
     def is_injected(self) -> bool:
         return self.outcome == INJECTED
 
     def to_json(self) -> JsonObject:
-        return asdict(self)
+        """The fields of the fate; texts stand beside their codes."""
+        return {
+            "id": self.id,
+            "label": self.label,
+            "service": self.service,
+            "type": self.type,
+            "outcome": self.outcome,
+            "where": self.where,
+            "reason": reason_text(self.reason),
+            "reason_code": reason_code(self.reason),
+            "reissue": None if self.reissue is None else str(Reason(self.reissue)),
+            "reissue_code": None if self.reissue is None else str(self.reissue),
+        }
 
 
 class Stand(NamedTuple):
@@ -68,16 +86,16 @@ class Stand(NamedTuple):
     translated: bool = False
 
 
-def bound_elsewhere(context: Context, state: State) -> dict[str, str]:
+def bound_elsewhere(context: Context, state: State) -> dict[str, Reason]:
     """Credentials that must not leave the machine they were captured on, which is not this one: why, by id."""
     here = context.keys().device.id
-    found: dict[str, str] = {}
+    found: dict[str, Reason] = {}
     for id, record in credentials_of(state).items():
         about = record.get("x_lifeboat")
         bound_to = about.get("bound_to") if isinstance(about, dict) else None
         if bound_to is not None and bound_to != here:
-            what = MADE if str(record.get("service", "")).endswith("gateway") else LINK
-            found[id] = f"{BOUND}; {what}"
+            is_gateway = str(record.get("service", "")).endswith("gateway")
+            found[id] = Reason(LeftOutCode.BOUND_GATEWAY if is_gateway else LeftOutCode.BOUND_CHANNEL)
     return found
 
 
@@ -108,7 +126,7 @@ def fates(
     filler: Filler,
     items: Sequence[Item],
     home: HomePlan,
-    untranslated: Mapping[str, str],
+    untranslated: Mapping[str, Reason],
     *,
     travelled: bool,
 ) -> list[Fate]:
@@ -123,7 +141,7 @@ def fates(
             ends = [_End(None, untranslated[id])]
         if not ends:
             problem = filler.problem(id)
-            ends = [_End(None, problem or NOWHERE)]
+            ends = [_End(None, problem or Reason(LeftOutCode.NOWHERE))]
         found.append(_fate(id, record, next((end for end in ends if not end.reason), ends[0]), travelled=travelled))
     return found
 
@@ -141,7 +159,7 @@ def _rows_in_databases(stands: Stands, by_path: Mapping[str, Item]) -> dict[str,
 
 class _End(NamedTuple):
     where: str | None
-    reason: str
+    reason: Reason | None
 
 
 def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
@@ -150,25 +168,26 @@ def _end(stand: Stand, by_path: Mapping[str, Item], home: HomePlan) -> _End:
     if stand.translated and stand.path in home.translated:
         return _translated_end(stand, item, home.translated[stand.path])
     if stand.path in home.merged:
-        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
-        beside = NO_VALUE if item is not None and item.action is Action.OVERWRITE and not stand.keys else ""
-        reason = blocked or home.merged[stand.path].reason(stand.keys) or beside
+        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else None
+        reason = blocked or home.merged[stand.path].reason(stand.keys)
+        if reason is None and item is not None and item.action is Action.OVERWRITE and not stand.keys:
+            reason = Reason(LeftOutCode.NO_VALUE)
         return _End(None if item is None else _name(item), reason)
     delivery = _delivery_of((stand.path, stand.keys), home.deliveries)
     if delivery is not None:
         return _End(delivery[0], delivery[1].reason)
     if item is not None:
         stays_out = item.action is Action.SKIP or item.lacks_credentials
-        return _End(_name(item), item.reason if stays_out else "")
-    return _End(None, NOT_ASKED)
+        return _End(_name(item), item.reason if stays_out else None)
+    return _End(None, Reason(LeftOutCode.NOT_ASKED))
 
 
 def _translated_end(stand: Stand, item: Item | None, became: Merged | Item) -> _End:
     """The same of one that another runtime kept."""
     if isinstance(became, Merged):
-        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else ""
+        blocked = item.reason if item is not None and item.action is Action.SKIP and item.seen is None else None
         return _End(None if item is None else _name(item), blocked or became.reason(stand.keys))
-    return _End(_name(became), became.reason if became.action is Action.SKIP else "")
+    return _End(_name(became), became.reason if became.action is Action.SKIP else None)
 
 
 def _name(item: Item) -> str:
@@ -191,20 +210,20 @@ def _fate(id: str, record: JsonObject, end: _End, *, travelled: bool) -> Fate:
         type=str(record.get("credential_type", "")),
         outcome=SKIPPED if end.reason else INJECTED,
         where=None if end.reason else end.where,
-        reason=end.reason or None,
+        reason=end.reason,
     )
     return replace(fate, reissue=_reissue(fate, travelled=travelled))
 
 
-def _reissue(fate: Fate, *, travelled: bool) -> str | None:
+def _reissue(fate: Fate, *, travelled: bool) -> ReissueCode | None:
     if fate.is_injected:
-        return ROTATES if fate.type == "oauth_token" and travelled else None
-    reason = fate.reason or ""
-    if reason.startswith(BOUND):
-        return reason.partition("; ")[2]
-    if fate.type in ("oauth_token", "session_token") and "expired" in reason:
-        return SIGN_IN
-    return ISSUE if "no key" in reason or "sealed" in reason or "no longer holds" in reason else None
+        return ReissueCode.ROTATES if fate.type == "oauth_token" and travelled else None
+    code = None if fate.reason is None else fate.reason.code
+    if code in BOUND:
+        return ReissueCode.MADE_ANEW if code is LeftOutCode.BOUND_GATEWAY else ReissueCode.LINK_AGAIN
+    if code is StaysOut.EXPIRED and fate.type in _SIGNED_IN:
+        return ReissueCode.SIGN_IN
+    return ReissueCode.ISSUE_AGAIN if code in _TO_ISSUE else None
 
 
 def is_of_this_device(context: Context, state: State) -> bool:
@@ -213,16 +232,16 @@ def is_of_this_device(context: Context, state: State) -> bool:
     return signature.get("device") == to_base64(context.keys().device.public)
 
 
-def failed(found: Sequence[Fate], stands: Stands, missing: Mapping[Place, str]) -> list[Fate]:
+def failed(found: Sequence[Fate], stands: Stands, missing: Mapping[Place, Reason]) -> list[Fate]:
     """Fates after deliveries were run: `missing` says what did not arrive."""
     return [_after(fate, stands.get(fate.id, []), missing) for fate in found]
 
 
-def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, str]) -> Fate:
+def _after(fate: Fate, stands: Sequence[Stand], missing: Mapping[Place, Reason]) -> Fate:
     for stand in stands:
         for (path, keys), reason in missing.items():
             if fate.is_injected and path == stand.path and stand.keys[: len(keys)] == keys:
-                needed = SIGN_IN if fate.type == "oauth_token" else None
+                needed = ReissueCode.SIGN_IN if fate.type == "oauth_token" else None
                 return replace(fate, outcome=SKIPPED, where=None, reason=reason, reissue=needed)
     return fate
 

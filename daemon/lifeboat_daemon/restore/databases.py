@@ -8,7 +8,6 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.credentials import Delivery
@@ -17,6 +16,8 @@ from lifeboat_adapters.held_files import followed
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite, WriteOrder
 from lifeboat_alf import layout
 from lifeboat_alf.effective import effective_records
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, DATABASES, Wanted
@@ -24,8 +25,6 @@ from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.home_files import Around, home_root
 from lifeboat_daemon.restore.journal import look
 from lifeboat_daemon.restore.moves import is_inside
-
-JsonObject = dict[str, Any]
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CUT_MEMORIES = "/memories.jsonl"
@@ -160,9 +159,9 @@ def _lines(data: bytes) -> dict[int, JsonObject]:
     return found
 
 
-def _barred(around: Around, table: Wanted) -> str:
-    """Why a table is not whole again, "" when it is."""
-    return around.barred(table) if table.cuts else ""
+def _barred(around: Around, table: Wanted) -> Reason | None:
+    """Return why a table is not whole again, None when it is."""
+    return around.barred(table) if table.cuts else None
 
 
 def _left_out(around: Around, tables: Iterable[Wanted]) -> Iterator[Item]:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
+from lifeboat_alf.reasons import Reason
 from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
 from lifeboat_daemon.restore.journal import Seen
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.tree import OTHER, Found, Tree
 
 
@@ -39,7 +41,7 @@ class Item:
     wanted: Wanted | None = None
     seen: Seen | None = None
     kind: str = FILE
-    reason: str = ""
+    reason: Reason | None = None
     old_time: int | None = None
     old_mode: int | None = None
     companion: bool = False
@@ -55,13 +57,13 @@ class Item:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
-    have its credentials ("" when it can, or has none); `keep` forbids to replace what is there (files of
+    have its credentials (None when it can, or has none); `keep` forbids to replace what is there (files of
     the runtime's home); `all_rights` says that the state keeps all nine bits of its files."""
 
     root: Path
     tree: Tree
     equal: Callable[[Wanted, bytes], bool]
-    barred: Callable[[Wanted], str]
+    barred: Callable[[Wanted], Reason | None]
     keep: bool = False
     all_rights: bool = False
 
@@ -73,7 +75,7 @@ def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules)
     for item in wanted.values():
         in_the_way = list(_obstacles(item.name, rules))
         if in_the_way and rules.keep:
-            reason = f"{in_the_way[0].name} is no folder, and what is in the runtime's own folder stays"
+            reason = Reason(LeftOutCode.NO_FOLDER_ABOVE, name=in_the_way[0].name)
             items[item.name] = Item(item.name, Action.SKIP, rules.root, item, kind=item.kind, reason=reason)
             continue
         for obstacle in in_the_way:
@@ -98,7 +100,7 @@ def _obstacles(name: str, rules: Rules) -> Iterator[Item]:
         if found is None:
             return
         if found.kind != FOLDER:
-            reason = "it stands where a folder has to be"
+            reason = Reason(LeftOutCode.FOLDER_NEEDED)
             yield Item(parent, Action.REMOVE, rules.root, seen=found.seen, kind=found.kind, reason=reason)
             return
 
@@ -149,16 +151,16 @@ def _same_bytes(wanted: Wanted, found: Found, rules: Rules) -> bool:
     return data is not None and rules.equal(wanted, data)
 
 
-def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Rules) -> str:
-    """Why a file is not written, "" when it is."""
+def _refusal(wanted: Wanted, found: Found | None, gone: Iterable[str], rules: Rules) -> Reason | None:
+    """Return why a file is not written, None when it is."""
     if wanted.kind not in (FILE, LINK, FOLDER):
-        return f"{wanted.kind} is a kind of entry that this release cannot make"
+        return Reason(LeftOutCode.UNKNOWN_KIND, kind=wanted.kind)
     if wanted.kind == LINK and names.leaves_folder(wanted.name, wanted.target, rules.root):
-        return f"the link leads out of the workspace, to {printable(wanted.target)}"
+        return Reason(LeftOutCode.LEAVES_WORKSPACE, target=printable(wanted.target))
     if found is not None and rules.keep:
-        return "it is there already, and files of the runtime's own folder are never replaced"
+        return Reason(LeftOutCode.THERE_ALREADY)
     if found is not None and found.kind == OTHER:
-        return "something that is neither file, link nor folder stands there"
+        return Reason(LeftOutCode.SPECIAL_FILE)
     if found is not None and found.kind == FOLDER and not set(rules.tree.below(wanted.name)) <= set(gone):
-        return "a folder with files that were never captured stands there"
-    return ""
+        return Reason(LeftOutCode.UNCAPTURED_FOLDER)
+    return None

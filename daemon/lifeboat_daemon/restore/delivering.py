@@ -22,6 +22,7 @@ import msgspec
 from lifeboat_adapters.credentials import Delivery
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations, read_all
@@ -33,6 +34,7 @@ from lifeboat_daemon.errors import Busy
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore.journal import look
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.runtime_folder import real_place, without_links
 
 Run = Callable[..., programs.Ran]
@@ -63,9 +65,9 @@ class Note:
 
 
 class Ended(NamedTuple):
-    """How a delivery ended: `problem` is "" for one that went well."""
+    """How a delivery ended: `problem` is None for one that went well."""
 
-    problem: str = ""
+    problem: Reason | None = None
     timed_out: bool = False
 
 
@@ -96,11 +98,12 @@ def deliver(
     return Ended() if ran.ok else Ended(_failure(ran), ran.timed_out)
 
 
-def _failure(ran: programs.Ran) -> str:
+def _failure(ran: programs.Ran) -> Reason:
     """Never the output: a program may print what it was given."""
     words = [word for word in ran.command[1:5] if not word.startswith("-")]
     how = "did not end in time" if ran.timed_out else f"ended with {ran.exit_status}"
-    return f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
+    problem = f"{Path(ran.command[0]).name} {' '.join(words)} {how}"
+    return Reason(LeftOutCode.COMMAND_FAILED, problem=problem)
 
 
 def _note(context: Context, agent_id: str, name: str, delivery: Delivery, folder: Path | None) -> Note | None:

@@ -8,10 +8,12 @@ from lifeboat_adapters.errors import AdapterError, BadPayload
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.payload import Payload
 from lifeboat_alf import metas
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_keys.errors import NoAgentKey, UnknownSealing, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
@@ -36,38 +38,41 @@ class Filler:
         """Credentials that a file needs and the state no longer holds."""
         return [cut["credential_id"] for cut in wanted.cuts if cut.get("credential_id") not in self._credentials]
 
-    def unopenable(self, wanted: Wanted) -> str:
-        """Why a credential that a file needs cannot be opened here, "" when all can. Raises UnsealError for one that
-        was tampered with."""
+    def unopenable(self, wanted: Wanted) -> Reason | None:
+        """Return why a credential that a file needs cannot be opened here, None when all can. Raises UnsealError for
+        one that was tampered with."""
         for cut in wanted.cuts:
             reason = self.problem(str(cut.get("credential_id")))
             if reason:
                 return reason
-        return ""
+        return None
 
-    def problem(self, credential_id: str) -> str:
-        """Why a credential of this state cannot be opened here, "" when it can."""
+    def problem(self, credential_id: str) -> Reason | None:
+        """Return why a credential of this state cannot be opened here, None when it can."""
         try:
             self._payload(credential_id)
         except NoAgentKey:
-            return "this home has no key that opens it"
+            return Reason(LeftOutCode.NO_AGENT_KEY)
         except UnknownSealing:
-            return "it was not sealed by this program"
+            return Reason(LeftOutCode.FOREIGN_SEALING)
         except BadPayload:
-            return "what is sealed in it is not for this program"
-        return ""
+            return Reason(LeftOutCode.FOREIGN_PAYLOAD)
+        return None
 
-    def gap(self, wanted: Wanted, body: bytes) -> str:
-        """Return why a file stays without its credentials, also where they were tampered with; "" when `fill` works."""
+    def gap(self, wanted: Wanted, body: bytes) -> Reason | None:
+        """Return why a file stays without its credentials, also where they were tampered with.
+
+        None when `fill` works.
+        """
         try:
             if missing := self.missing(wanted):
-                return f"the state no longer holds its credential {missing[0]}"
+                return Reason(LeftOutCode.NOT_IN_STATE, id=missing[0])
             if reason := self.unopenable(wanted):
                 return reason
             self.fill(wanted, body)
         except (UnsealError, AdapterError) as error:
-            return error.message
-        return ""
+            return Reason(LeftOutCode.NOT_OPENED, problem=error.message)
+        return None
 
     def fill(self, wanted: Wanted, body: bytes) -> bytes:
         """Return the original bytes of a cut file; of one that was changed without its credentials, the changed bytes

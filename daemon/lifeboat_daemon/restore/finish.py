@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step

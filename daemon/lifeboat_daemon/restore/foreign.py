@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lifeboat_adapters.credentials import ForeignCredential, Place, Translation
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout, metas
+from lifeboat_alf.reasons import Reason
 from lifeboat_daemon.restore.filling import Filler, members_of
 from lifeboat_daemon.restore.home_files import NO_FOLDER, Around
 from lifeboat_daemon.state_documents import credentials_of
@@ -20,7 +21,7 @@ class Foreign:
 
     files: Mapping[str, bytes] = field(default_factory=dict)
     places: Mapping[str, Place] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, Reason] = field(default_factory=dict)
 
 
 def translated(around: Around) -> Foreign:
@@ -63,8 +64,8 @@ def _said(value: str) -> frozenset[str]:
     return frozenset(members_of(value).values()) or frozenset((value,))
 
 
-def _reason(around: Around, filler: Filler, id: str) -> str:
-    return around.bound.get(id, "") or filler.problem(id)
+def _reason(around: Around, filler: Filler, id: str) -> Reason | None:
+    return around.bound.get(id) or filler.problem(id)
 
 
 def _foreign_places(around: Around) -> dict[str, Sequence[tuple[str, int]]]:

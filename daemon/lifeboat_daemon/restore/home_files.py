@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lifeboat_adapters.contract import Adapter, Installation, Merged, Placement, Root
 from lifeboat_adapters.credentials import Delivery, KeyFile, Place, Recrypted
 from lifeboat_alf import layout, metas
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.capture.scan import may_hold
@@ -24,14 +25,14 @@ from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory
 from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.tree import DiskTree, Found
 
 Keys = tuple[str | int, ...]
+T = TypeVar("T")
 
-NO_FOLDER = "it belongs into the runtime's own folder, and there is none around this workspace; --state-dir names one"
-NOT_KEPT = "it is none of the files that are kept of the runtime's own folder"
-CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
-UNREADABLE = "it cannot be read, so nothing is merged into it"
+NO_FOLDER = Reason(LeftOutCode.NO_FOLDER)
+CUT_OUT = Reason(LeftOutCode.CUT_OUT)
 REWRITTEN = "its comments are lost: it had to be written anew to be merged"
 
 
@@ -39,12 +40,13 @@ REWRITTEN = "its comments are lost: it had to be written anew to be merged"
 class HomePlan:
     """`merged` says by archive path what was decided about files that are merged, `translated` the same of files with
     credentials of another runtime (an item where one is not merged); `deliveries` are what is run once all files are in
-    their places."""
+    their places; `without_credentials` names files of the runtime that are written although theirs were cut out."""
 
     items: list[Item] = field(default_factory=list)
     merged: dict[str, Merged] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    without_credentials: list[str] = field(default_factory=list)
     translated: dict[str, Merged | Item] = field(default_factory=dict)
 
 
@@ -62,8 +64,8 @@ class Around:
     installation: Installation | None
     filler: Filler | None
     options: RestoreOptions
-    bound: Mapping[str, str]
-    barred: Callable[[Wanted], str]
+    bound: Mapping[str, Reason]
+    barred: Callable[[Wanted], Reason | None]
     rules: Callable[[Path], Rules]
     is_new_here: bool = False
 
@@ -108,6 +110,7 @@ class _Planner:
         self._planned: dict[str, Item] = {}
         self._uses_key = False
         self._warnings: list[str] = []
+        self._without_credentials: list[str] = []
 
     def plan(self, home: Mapping[str, Wanted], translated: Mapping[str, bytes]) -> HomePlan:
         adapter = self._around.adapter
@@ -116,7 +119,7 @@ class _Planner:
         rows = {row.path: row for row in asked if adapter.is_store(row.path)}
         plain = {name: item for name, item in home.items() if item.path not in stores}
         foreign = {name: item for name, item in plain.items() if not _belongs_to_home(item, name, self._root, adapter)}
-        items = [_left_out(item, NOT_KEPT) for _, item in sorted(foreign.items())]
+        items = [_left_out(item, Reason(LeftOutCode.NOT_KEPT)) for _, item in sorted(foreign.items())]
         own = {name: _private(item) for name, item in plain.items() if name not in foreign}
         items += self._plain(own)
         self._planned = {item.name: item for item in items if item.is_write}
@@ -124,7 +127,9 @@ class _Planner:
         taken, delivered = self._translated(translated)
         items = [item for item in items if item.name not in self._done]
         every = [*self._done.values(), *items, *left, *self._new_key()]
-        return HomePlan(every, self._merged, [*deliveries, *delivered], self._warnings, taken)
+        return HomePlan(
+            every, self._merged, [*deliveries, *delivered], self._warnings, self._without_credentials, taken
+        )
 
     def _translated(self, files: Mapping[str, bytes]) -> tuple[dict[str, Merged | Item], list[Delivery]]:
         """Files with credentials of another runtime, on top of what its own become."""
@@ -159,11 +164,11 @@ class _Planner:
         taken: dict[str, Wanted] = {}
         items: list[Item] = []
         for name, wanted in sorted(own.items()):
-            reason = self._rules.barred(wanted) if wanted.kind == FILE else ""
+            reason = self._rules.barred(wanted) if wanted.kind == FILE else None
             if reason and self._merge_without_credentials(_Put(name, wanted)):
                 continue
             if wanted.kind != FILE or reason or not self._merge(_Put(name, wanted)):
-                bound = next((self._around.bound[id] for id in _ids(wanted) if id in self._around.bound), "")
+                bound = next((self._around.bound[id] for id in _ids(wanted) if id in self._around.bound), None)
                 if bound and not reason:
                     items.append(replace(_left_out(wanted, bound), name=name))
                 else:
@@ -178,6 +183,7 @@ class _Planner:
             return False
         if self._done[put.name].is_write:
             self._warnings.append(f"{put.name} is written without its credentials; --with-credentials puts them back")
+            self._without_credentials.append(put.name)
         return True
 
     def _merge(self, put: _Put, *, translated: bool = False) -> bool:
@@ -188,14 +194,15 @@ class _Planner:
             return False
         there = self._there(put.name)
         if found is not None and there is None:
-            self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, found.seen, reason=UNREADABLE)
+            reason = Reason(LeftOutCode.UNREADABLE)
+            self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, found.seen, reason=reason)
             return True
         whole = self._around.whole(put.wanted)
         try:
             readable = self._readable(put.wanted, whole, translated=translated)
             merged = self._call(put, there, readable.data, {**readable.unreadable, **bound})
         except ValueError as error:
-            reason = f"it does not parse ({error}), so nothing is merged into it"
+            reason = Reason(LeftOutCode.UNPARSABLE, problem=str(error))
             self._done[put.name] = Item(put.name, Action.SKIP, self._folder, put.wanted, None, reason=reason)
             return True
         if merged is None:
@@ -251,7 +258,7 @@ class _Planner:
             return around.filler is not None or named
         return found.kind == FILE and (around.filler is not None or around.is_new_here)
 
-    def _call(self, put: _Put, there: bytes | None, whole: bytes, left_out: Mapping[Keys, str]) -> Merged | None:
+    def _call(self, put: _Put, there: bytes | None, whole: bytes, left_out: Mapping[Keys, Reason]) -> Merged | None:
         around = self._around
         return around.adapter.merge_home(
             self._installation,
@@ -266,7 +273,7 @@ class _Planner:
 
     def _item(self, put: _Put, found: Found | None, there: bytes | None, whole: bytes, merged: Merged) -> Item:
         if found is not None and merged.data == there:
-            kept = next((reason for reason in merged.decided.values() if reason), "")
+            kept = next((reason for reason in merged.decided.values() if reason), None)
             action = Action.SKIP if kept else Action.SAME
             wanted = replace(_private(put.wanted), data=merged.data)
             return Item(put.name, action, self._folder, wanted, found.seen, reason=kept)
@@ -280,24 +287,25 @@ class _Planner:
 
     def _new(self, wanted: Wanted) -> Item:
         """A file that is not there yet, unless something stands where its folder has to be."""
-        return decide({wanted.name: wanted}, [], replace(self._rules, barred=lambda _: ""))[0]
+        return decide({wanted.name: wanted}, [], replace(self._rules, barred=lambda _: None))[0]
 
-    def _bound_places(self, wanted: Wanted) -> dict[Keys, str]:
+    def _bound_places(self, wanted: Wanted) -> dict[Keys, Reason]:
         """Where credentials of another machine stand in a file."""
         bound = self._around.bound
         return self._places(wanted, {id: bound[id] for id in _ids(wanted) if id in bound})
 
-    def _places_left_cut(self, wanted: Wanted) -> dict[Keys, str]:
+    def _places_left_cut(self, wanted: Wanted) -> dict[Keys, Reason]:
         """Where credentials stay out because nobody asked for them."""
         return self._places(wanted, dict.fromkeys(_ids(wanted), CUT_OUT)) if self._around.filler is None else {}
 
-    def _places(self, wanted: Wanted, reasons: Mapping[str, str]) -> dict[Keys, str]:
-        cuts = [cut for cut in wanted.cuts if str(cut.get("credential_id")) in reasons]
+    def _places(self, wanted: Wanted, told: Mapping[str, T]) -> dict[Keys, T]:
+        """What is `told` of credentials, by where each one was cut out."""
+        cuts = [cut for cut in wanted.cuts if str(cut.get("credential_id")) in told]
         if not cuts:
             return {}
         offsets = [int(cut["offset"]) for cut in cuts]
         places = self._around.adapter.secret_places(wanted.path, self._around.body(wanted), offsets)
-        return {place: reasons[str(cut["credential_id"])] for place, cut in zip(places, cuts, strict=True)}
+        return {place: told[str(cut["credential_id"])] for place, cut in zip(places, cuts, strict=True)}
 
     # Stores ---------------------------------------------------------------------------------------------------------
 
@@ -307,7 +315,7 @@ class _Planner:
             return [], [_left_out(wanted, CUT_OUT) for wanted in stores.values()]
         left: list[Item] = []
         files: dict[str, bytes] = {}
-        left_out: dict[Place, str] = {}
+        left_out: dict[Place, Reason] = {}
         for wanted in [*rows.values(), *stores.values()]:
             reason = self._rules.barred(wanted)
             name = self._around.adapter.home_name(self._installation, wanted.path)
@@ -355,5 +363,5 @@ def _private(wanted: Wanted) -> Wanted:
     return replace(wanted, meta={**wanted.meta, "private": True}) if wanted.meta.get(metas.CUTS) else wanted
 
 
-def _left_out(item: Wanted, reason: str) -> Item:
+def _left_out(item: Wanted, reason: Reason) -> Item:
     return Item(item.name, Action.SKIP, Path(), item, kind=item.kind, reason=reason)

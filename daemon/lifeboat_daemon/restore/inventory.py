@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from lifeboat_alf import merkle
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.effective import Chains, in_append_order, partitions_of
 from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
 from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable

@@ -20,7 +20,7 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_daemon.home import Home
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from lifeboat_alf.metas import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon.capture.names import archive_name, native_name
 from lifeboat_daemon.errors import UnsafeName

@@ -12,7 +12,8 @@ from lifeboat_adapters.contract import Adapter, Installation, Placement
 from lifeboat_adapters.credentials import Delivery
 from lifeboat_adapters.memory_stores import DatabaseWrite, ServerWrite
 from lifeboat_alf import ids, layout
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.state import Entry, State
@@ -36,6 +37,7 @@ from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable
 from lifeboat_daemon.restore.never_written import reason_against
 from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
 from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
@@ -46,8 +48,6 @@ from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
-NEVER = "what no capture takes is never written"
-BY_ROWS = "it is a database of the runtime, which is written row by row"
 DAMAGED_RECORD = "its bytes are not those that were signed"
 _MOST_NAMES = 20
 """So many names with one reason are told one by one."""
@@ -91,6 +91,7 @@ class Plan:
     hazards: list[Hazard]
     capabilities: list[JsonObject]
     warnings: list[str] = field(default_factory=list)
+    without_credentials: list[str] = field(default_factory=list)
     databases: list[DatabaseWrite] = field(default_factory=list)
     server: ServerWrite | None = None
     running: str = ""
@@ -114,6 +115,11 @@ class Plan:
 
     def skipped(self) -> list[Item]:
         return [item for item in self.items if item.action == Action.SKIP]
+
+    def warned_by_name(self) -> frozenset[tuple[Path, str]]:
+        """Return root and name of each item that a warning names by itself, not as one of many."""
+        groups = _by_reason(_are_warned_of(self.items)).values()
+        return frozenset((item.root, item.name) for found in groups if len(found) <= _MOST_NAMES for item in found)
 
     def lost(self) -> list[Item]:
         """Return what was asked for and what the state cannot give: the restore is a partial one."""
@@ -144,6 +150,7 @@ class Plan:
                 for write in self.databases
             ],
             "warnings": self.warnings,
+            "running": self.running or None,
         }
 
     def lacking(self) -> list[Item]:
@@ -171,7 +178,11 @@ def _item_json(item: Item) -> JsonObject:
     document: JsonObject = {"name": printable(item.name), "action": str(item.action), "kind": item.kind}
     if item.wanted is not None:
         document |= {"basis": item.wanted.basis, "size": item.wanted.size}
-    return document | ({"reason": item.reason} if item.reason else {})
+    return document | _reason_fields(item.reason)
+
+
+def _reason_fields(reason: Reason | None) -> JsonObject:
+    return {} if reason is None else {"reason": str(reason), "reason_code": str(reason.code)}
 
 
 def plan(
@@ -266,6 +277,7 @@ def plan(
             *home.warnings,
             *_said(stored.writes, running),
         ],
+        without_credentials=home.without_credentials,
         databases=stored.writes,
         server=stored.server,
         running=running,
@@ -279,11 +291,15 @@ def _workspace_items(
     """What becomes of the workspace, as far as it is asked for."""
     wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
     left_out = _databases_as_files(contents, adapter)
-    against = {name: reason for name, each in wanted.items() if (reason := reason_against(each, adapter))}
-    against |= dict.fromkeys(left_out & wanted.keys(), BY_ROWS)
+    against = {
+        name: Reason(LeftOutCode.NEVER, reason=reason)
+        for name, each in wanted.items()
+        if (reason := reason_against(each, adapter))
+    }
+    against |= dict.fromkeys(left_out & wanted.keys(), Reason(LeftOutCode.BY_ROWS))
     files = {name: each for name, each in wanted.items() if name not in against}
     skipped = [
-        Item(name, Action.SKIP, Path(), wanted[name], kind=wanted[name].kind, reason=_never(reason))
+        Item(name, Action.SKIP, Path(), wanted[name], kind=wanted[name].kind, reason=reason)
         for name, reason in against.items()
     ]
     return [*decide(files, removable, rules), *skipped]
@@ -293,10 +309,6 @@ def _hazards(state: State, contents: Contents, items: Iterable[Item]) -> list[Ha
     """Return what would be run or obeyed of what is written."""
     written = {item.wanted.path for item in items if item.wanted is not None and item.action != Action.SKIP}
     return [each for each in find_hazards(state, contents) if each.wanted is None or each.wanted.path in written]
-
-
-def _never(reason: str) -> str:
-    return reason if reason == BY_ROWS else f"{NEVER} ({reason})"
 
 
 def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
@@ -326,7 +338,8 @@ def _lost(folder: Path, contents: Contents, options: RestoreOptions) -> Iterator
     for each in contents.left_out:
         if options.wants(each.wanted.name):
             wanted = each.wanted
-            yield Item(wanted.name, Action.SKIP, folder, wanted, kind=wanted.kind, reason=each.reason, lost=each.code)
+            reason = Reason(LeftOutCode.LOST, problem=each.reason)
+            yield Item(wanted.name, Action.SKIP, folder, wanted, kind=wanted.kind, reason=reason, lost=each.code)
 
 
 def _credentials(
@@ -495,10 +508,10 @@ def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], boo
     return equal
 
 
-def _barred(state: State, filler: Filler | None) -> Callable[[Wanted], str]:
-    def barred(wanted: Wanted) -> str:
+def _barred(state: State, filler: Filler | None) -> Callable[[Wanted], Reason | None]:
+    def barred(wanted: Wanted) -> Reason | None:
         if not wanted.cuts:
-            return ""
+            return None
         return CUT_OUT if filler is None else filler.gap(wanted, _body(state, wanted))
 
     return barred
@@ -512,7 +525,7 @@ def _body(state: State, wanted: Wanted) -> bytes:
 def _nothing(items: list[Item], options: RestoreOptions) -> str:
     if options.path_globs and not items:
         return f"no file fits {' '.join(options.path_globs)}"
-    reasons = sorted({item.reason for item in items if item.reason})
+    reasons = sorted({str(item.reason) for item in items if item.reason})
     return "; ".join(reasons) if reasons else "the state holds no files of this runtime"
 
 
@@ -538,14 +551,23 @@ def _never_captured(context: Context, agent: Agent | None, state: State) -> list
 
 def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
     """Return a sentence for each name, or for all that have one reason, where these are many."""
-    names_by_reason: dict[str, list[str]] = {}
-    for item in skipped:
-        names_by_reason.setdefault(item.reason, []).append(printable(item.name))
-    for reason, found in names_by_reason.items():
+    for reason, found in _by_reason(skipped).items():
         if len(found) > _MOST_NAMES:
-            yield f"{found[0]} and {len(found) - 1} more are not written: {reason}"
+            yield f"{printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
         else:
-            yield from (f"{name} is not written: {reason}" for name in found)
+            yield from (f"{printable(item.name)} is not written: {reason}" for item in found)
+
+
+def _by_reason(skipped: Iterable[Item]) -> dict[Reason | None, list[Item]]:
+    found: dict[Reason | None, list[Item]] = {}
+    for item in skipped:
+        found.setdefault(item.reason, []).append(item)
+    return found
+
+
+def _are_warned_of(items: Iterable[Item]) -> list[Item]:
+    """Return what is skipped and named in a warning. Something of the runtime's own that stands there stays."""
+    return [item for item in items if item.action == Action.SKIP and item.seen is None]
 
 
 def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
@@ -560,8 +582,7 @@ def _warnings(state: State, items: list[Item], contents: Contents) -> list[str]:
         for item in items
         if item.action == Action.REMOVE and item.reason
     ]
-    skipped = (item for item in items if item.action == Action.SKIP and item.seen is None)
-    said += _not_written(skipped)
+    said += _not_written(_are_warned_of(items))
     said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
     said += own_databases.damaged_by_purges(state, items)
     said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]

@@ -11,15 +11,17 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import Section
 from lifeboat_adapters.receipts import Fate, Outcome, counted
 from lifeboat_alf import layout, metas, records
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason, reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.errors import RestoreFailed
-from lifeboat_daemon.restore import credentials, home_files
+from lifeboat_daemon.restore import credentials
 from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
 from lifeboat_daemon.restore.contents import FILE as FILE_KIND
 from lifeboat_daemon.restore.decide import Action, Item
 from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.things import (
     ARTIFACT,
     CREDENTIAL,
@@ -41,7 +43,7 @@ BESIDE = ("setting", "capability")
 KEPT = "kept in the archive"
 DELIVERED = "the runtime's own command stored it"
 NOT_ASKED = "it was not asked for"
-CUT_OUT = "credentials were cut out of it; --with-credentials puts them back"
+CUT_OUT = Reason(LeftOutCode.CUT_OUT)
 _BEST_FIRST = (
     Outcome.TRANSFORMED,
     Outcome.ACCEPTED,
@@ -51,15 +53,11 @@ _BEST_FIRST = (
     Outcome.OMITTED,
 )
 STANDING = _BEST_FIRST[:3]
-_WAITING = {
-    home_files.NO_FOLDER: "no_runtime_folder",
-    home_files.CUT_OUT: "without_credentials",
-    CUT_OUT: "without_credentials",
-    credentials.NOWHERE: "not_in_a_file",
-}
+_WAITING = frozenset({LeftOutCode.NO_FOLDER, LeftOutCode.CUT_OUT})
+_REFUSED = frozenset({LeftOutCode.NOT_KEPT, LeftOutCode.UNREADABLE})
+"""Codes that a receipt gives as they are."""
 _OF_SESSIONS = ("/sessions/", "/session_nodes.", "/session_windows.", "/transcript_events.")
 """What paths of sessions have in them."""
-_REFUSED = {home_files.NOT_KEPT: "not_kept", home_files.UNREADABLE: "unreadable"}
 
 
 class End(NamedTuple):
@@ -182,7 +180,9 @@ class _Teller:
             return self._of_another(thing.path, runtime)
         if thing.path in self._delivered:
             reason = self._delivered[thing.path].reason or self._not_arrived(thing.path)
-            return End(Outcome.UNRESOLVED, reason, "not_delivered") if reason else End(Outcome.TRANSFORMED, DELIVERED)
+            if reason is not None:
+                return End(Outcome.UNRESOLVED, str(reason), "not_delivered")
+            return End(Outcome.TRANSFORMED, DELIVERED)
         if thing.kind == ROW:
             return self._row(thing.path)
         if thing.path in self._wanted and not self._plan.options.wants(self._wanted[thing.path].name):
@@ -191,11 +191,11 @@ class _Teller:
             return End(Outcome.UNRESOLVED, "it is only described, its bytes are not here", "not_held")
         return End(Outcome.OMITTED, f"nothing of it has a place in the runtime; {KEPT}", "kept_in_archive")
 
-    def _not_arrived(self, path: str) -> str:
-        """Why a credential that stands in a store did not get into the runtime's, "" when all did."""
+    def _not_arrived(self, path: str) -> Reason | None:
+        """Why a credential that stands in a store did not get into the runtime's, None when all did."""
         here = (name for name, stands in self._plan.stands.items() if any(each.path == path for each in stands))
         settled = (self._settled[name] for name in here if name in self._settled)
-        return next((fate.reason or "" for fate in settled if not fate.is_injected), "")
+        return next((fate.reason for fate in settled if not fate.is_injected), None)
 
     def _of_another(self, path: str, runtime: str) -> End:
         """A raw file of another runtime; what both have by the same name and bytes is the same file in both."""
@@ -209,7 +209,7 @@ class _Teller:
 
     def _row(self, path: str) -> End:
         if self._plan.adapter.is_store(path) and self._plan.filler is None:
-            return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
+            return _unresolved(CUT_OUT)
         asked, options = "", self._plan.options.rows
         if "/cron/" in path and not options.cron:
             asked = "--with-cron puts it back"
@@ -307,7 +307,7 @@ class _Teller:
         if fate is None and credential_id in self._plan.filled():
             return End(Outcome.ACCEPTED)
         if fate is None:
-            return End(Outcome.UNRESOLVED, CUT_OUT, "without_credentials")
+            return _unresolved(CUT_OUT)
         if not fate.is_injected:
             return _of_credential(fate)
         stands = self._plan.stands.get(credential_id, ())
@@ -335,25 +335,30 @@ def end_of(item: Item) -> End:
 
 
 def _skipped(item: Item) -> End:
-    reason = item.reason
+    code, text = reason_code(item.reason) or "", reason_text(item.reason) or ""
     if item.lost:
-        return End(Outcome.UNRESOLVED, reason, item.lost)
-    if reason in _WAITING:
-        return End(Outcome.UNRESOLVED, reason, _WAITING[reason])
-    if reason in _REFUSED:
-        return End(Outcome.REJECTED, reason, _REFUSED[reason])
+        return End(Outcome.UNRESOLVED, text, item.lost)
+    if code in _WAITING:
+        return End(Outcome.UNRESOLVED, text, code)
+    if code in _REFUSED:
+        return End(Outcome.REJECTED, text, code)
     if item.wanted is not None and item.wanted.cuts:
-        return End(Outcome.UNRESOLVED, reason, "credentials")
-    return End(Outcome.REJECTED, reason, "in_the_way" if item.seen is not None else "refused")
+        return End(Outcome.UNRESOLVED, text, "credentials")
+    return End(Outcome.REJECTED, text, "in_the_way" if item.seen is not None else "refused")
 
 
 def _of_credential(fate: credentials.Fate) -> End:
-    reason = fate.reason or ""
-    if reason == credentials.NOT_ASKED:
-        return End(Outcome.OMITTED, reason, "not_asked")
-    if reason.startswith(credentials.BOUND):
-        return End(Outcome.UNRESOLVED, reason, "bound_to_machine")
-    return End(Outcome.UNRESOLVED, reason, _WAITING.get(reason, "credentials"))
+    code, text = reason_code(fate.reason) or "", reason_text(fate.reason) or ""
+    if code == LeftOutCode.NOT_ASKED:
+        return End(Outcome.OMITTED, text, code)
+    if code in credentials.BOUND:
+        return End(Outcome.UNRESOLVED, text, "bound_to_machine")
+    is_waiting = code in _WAITING or code == LeftOutCode.NOWHERE
+    return End(Outcome.UNRESOLVED, text, code if is_waiting else "credentials")
+
+
+def _unresolved(reason: Reason) -> End:
+    return End(Outcome.UNRESOLVED, str(reason), str(reason.code))
 
 
 def _best(ends: Iterable[End]) -> End:

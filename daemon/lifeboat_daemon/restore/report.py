@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from lifeboat_adapters.persona.documents import rows_of
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon import withheld
 from lifeboat_daemon.readable_json import printable
@@ -34,7 +35,8 @@ class RestoreReport:
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
     are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there because this
     restore did not write them. `left_out` is what the state cannot give, `lacking` names every file that lacks
-    credentials: with one of them the restore is a partial one. `gaps` are archive paths of files that stand with
+    credentials: with one of them the restore is a partial one. `without_credentials` names files of the
+    runtime that are written although theirs were cut out. `gaps` are archive paths of files that stand with
     placeholders. `objects` is how many things the archive holds, `outcomes` how many of them had each outcome, `fates`
     which: alike ones together."""
 
@@ -58,7 +60,7 @@ class RestoreReport:
     not_captured: dict[str, str] = field(default_factory=dict)
     undo: bool = False
     recovered: bool = False
-    skipped: list[dict[str, str]] = field(default_factory=list)
+    skipped: list[JsonObject] = field(default_factory=list)
     left_out: list[dict[str, str]] = field(default_factory=list)
     absent: list[JsonObject] = field(default_factory=list)
     capabilities_missing: list[JsonObject] = field(default_factory=list)
@@ -67,6 +69,7 @@ class RestoreReport:
     capabilities_without: list[JsonObject] = field(default_factory=list)
     withheld: list[str] = field(default_factory=list)
     lacking: list[str] = field(default_factory=list)
+    without_credentials: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     steps: list[JsonObject] = field(default_factory=list)
     next: list[JsonObject] = field(default_factory=list)
@@ -97,7 +100,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         time=time,
         signature=str(plan.verdict),
         in_place=plan.in_place,
-        skipped=[{"name": printable(item.name), "reason": item.reason} for item in plan.skipped()],
+        skipped=_skipped(plan),
         left_out=[*map(_lost, plan.lost()), *map(_lost_memory, plan.lost_memories())],
         absent=[{"filename": printable(each.filename), "size": each.size} for each in plan.contents.absent],
         capabilities_missing=plan.capabilities,
@@ -106,6 +109,7 @@ def draft(plan: Plan, time: str, **fields: Any) -> RestoreReport:
         capabilities_without=capabilities_without(plan.state, plan.fates) if plan.filler is not None else [],
         withheld=left_without(plan),
         lacking=[printable(item.name) for item in plan.lacking()],
+        without_credentials=[printable(name) for name in plan.without_credentials],
         gaps=gaps_in(plan),
         **_receipt(plan, plan.fates),
         **fields,
@@ -117,8 +121,22 @@ def hazard_lines(plan: Plan) -> Iterator[str]:
     return (f"could run here: {line}" for line in plan.executable)
 
 
+def _skipped(plan: Plan) -> list[JsonObject]:
+    by_name = plan.warned_by_name()
+    return [
+        {
+            "name": printable(item.name),
+            "code": receipt.end_of(item).code,
+            "reason": reason_text(item.reason) or "",
+            "reason_code": reason_code(item.reason) or "",
+            "warning": None if item.seen is not None else "named" if (item.root, item.name) in by_name else "counted",
+        }
+        for item in plan.skipped()
+    ]
+
+
 def _lost(item: Item) -> dict[str, str]:
-    return {"name": printable(item.name), "code": item.lost, "reason": item.reason}
+    return {"name": printable(item.name), "code": item.lost, "reason": reason_text(item.reason) or ""}
 
 
 def _lost_memory(record_id: str) -> dict[str, str]:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from lifeboat_adapters.contract import Installation, NextStep
 from lifeboat_adapters.credentials import Delivery, Place
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import programs
 from lifeboat_daemon.context import Context
@@ -18,6 +19,7 @@ from lifeboat_daemon.restore import delivering, hiding
 from lifeboat_daemon.restore.credentials import failed
 from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
 from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.report import RestoreReport, with_fates
 from lifeboat_daemon.restore.surroundings import into, locate
 
@@ -61,16 +63,16 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
     if not plan.deliveries:
         return report
     ran = [each for each in plan.deliveries if each.command]
-    failures: dict[Place, str] = {}
-    hung = ""
+    failures: dict[Place, Reason] = {}
+    hung: Reason | None = None
     for number, delivery in enumerate(ran):
         if hung:  # the next one would wait for the same
-            failures |= dict.fromkeys(delivery.places, f"it was not tried: {hung}")
+            failures |= dict.fromkeys(delivery.places, Reason(LeftOutCode.NOT_TRIED, reason=str(hung)))
             continue
         with changes_of_our_own(context, plan.id):
             ended = _deliver(context, plan, number, delivery, run)
         failures |= dict.fromkeys(delivery.places, ended.problem) if ended.problem else {}
-        hung = ended.problem if ended.timed_out else ""
+        hung = ended.problem if ended.timed_out else None
     missing = _not_arrived(installation_of(context, plan) or plan.installation, plan, ran, failures)
     done = with_fates(report, plan, failed(plan.fates, plan.stands, missing))
     done = replace(done, warnings=[*done.warnings, *_beside_credentials(plan, ran, missing)])
@@ -78,7 +80,7 @@ def give_credentials(context: Context, plan: Plan, report: RestoreReport, run: R
     return done
 
 
-def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place, str]) -> list[str]:
+def _beside_credentials(plan: Plan, ran: list[Delivery], missing: Mapping[Place, Reason]) -> list[str]:
     """What did not arrive and is no credential, which nothing else tells."""
     told = {stand.path for stands in plan.stands.values() for stand in stands}
     places = ((each, place) for each in ran for place in each.places if place in missing and place[0] not in told)
@@ -92,12 +94,12 @@ def _deliver(context: Context, plan: Plan, number: int, delivery: Delivery, run:
         folder = None if plan.installation is None else plan.installation.state_dir
         return delivering.deliver(context, plan.agent_id, f"{plan.id}-{number}", delivery, folder, run)
     except OSError as error:
-        return delivering.Ended(describe_refusal(error))
+        return delivering.Ended(Reason(LeftOutCode.COMMAND_FAILED, problem=describe_refusal(error)))
 
 
 def _not_arrived(
-    installation: Installation | None, plan: Plan, ran: list[Delivery], failures: Mapping[Place, str]
-) -> Mapping[Place, str]:
+    installation: Installation | None, plan: Plan, ran: list[Delivery], failures: Mapping[Place, Reason]
+) -> Mapping[Place, Reason]:
     """What is not in the runtime's store now, whatever its commands said."""
     if installation is None:
         return failures

@@ -3,16 +3,13 @@ what it learned or forgot there stays in the sequence before."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_alf import lifecycle, records
 from lifeboat_alf.effective import Effective, effective_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record, State
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
-
-JsonObject = dict[str, Any]
 
 _SAID = ("content", "memory_type", "category", "tags", "namespace", "status")
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import offers
 from lifeboat_daemon.errors import BadRequest, UnknownAgent
 from lifeboat_daemon.service.captures import Captures
@@ -17,7 +18,6 @@ from lifeboat_daemon.service.replication import Replication
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.service.upkeep import Upkeep
 
-JsonObject = dict[str, Any]
 Handler = Callable[[JsonObject], Awaitable[JsonObject]]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime
-from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.capture.outcome import failure_document
 from lifeboat_daemon.errors import Busy, Cancelled
@@ -17,8 +17,6 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
 from lifeboat_daemon.watch.watcher import CHANGED, Signal
-
-JsonObject = dict[str, Any]
 
 
 class Captures:

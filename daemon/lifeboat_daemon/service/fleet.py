@@ -45,7 +45,7 @@ class Fleet:
             return [], []
         try:
             self.config = self._context.config()
-            self.problem = self.config.problem
+            self.problem = None if self.config.problem is None else self.config.problem.message
         except LifeboatError as error:
             self.problem = error.message
         gone = sorted(self.charges.keys() - ids_there)

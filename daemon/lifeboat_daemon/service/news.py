@@ -6,9 +6,9 @@ What changed is told a moment later, all of it at once; while nothing changes no
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.health import due, notices
 from lifeboat_daemon.health.metrics import Figures, write
@@ -18,8 +18,6 @@ from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
-
-JsonObject = dict[str, Any]
 
 SOON = 5.0
 """Seconds in which changes gather before anybody is told."""

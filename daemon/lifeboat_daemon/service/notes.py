@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_daemon import state_cache
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.notices import Notice, Told
-
-JsonObject = dict[str, Any]
 
 
 class Notes(msgspec.Struct):

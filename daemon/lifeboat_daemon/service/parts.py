@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnexpectedError
@@ -20,7 +21,6 @@ from lifeboat_daemon.watch.watcher import Watcher
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
 
-JsonObject = dict[str, Any]
 T = TypeVar("T")
 
 

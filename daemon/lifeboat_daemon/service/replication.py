@@ -18,6 +18,7 @@ from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
@@ -30,8 +31,6 @@ from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
-
-JsonObject = dict[str, Any]
 
 AT_MOST = 2.0
 """Seconds from a push to the next one: what was captured meanwhile goes at once."""

@@ -13,9 +13,9 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import config, offers
 from lifeboat_daemon.context import Context
@@ -40,8 +40,6 @@ from lifeboat_daemon.units import notify
 from lifeboat_daemon.watch.watcher import GONE, Signal, Watcher
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
-
-JsonObject = dict[str, Any]
 
 TICK = 60.0
 """Seconds between two looks at what no event tells of: sleep, a clock that jumped, a watch that died."""

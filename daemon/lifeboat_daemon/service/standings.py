@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import clock_trust
 from lifeboat_daemon.health import standing, wakefulness
 from lifeboat_daemon.health.standing import AgentStatus, Facts, KeyFacts, Status
@@ -19,8 +19,6 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.watch.plan import Plan
 from lifeboat_daemon.watch.signals import NONE, PARTIAL
-
-JsonObject = dict[str, Any]
 
 PATIENCE = 8.0
 KEY_PATIENCE = 3.0

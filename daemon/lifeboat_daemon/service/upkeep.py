@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from typing import Any
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.health import due
 from lifeboat_daemon.purge.folders import erased_ids
 from lifeboat_daemon.service.charge import Charge
@@ -15,8 +15,6 @@ from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.news import News
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
-
-JsonObject = dict[str, Any]
 
 LOOK_AROUND = timedelta(days=1)
 TELL_AGAIN = timedelta(hours=1)

@@ -13,6 +13,7 @@ from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.testing import Made
 from lifeboat_adapters.testing.looking import files_of, rows_of
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.state import State
 from lifeboat_daemon import agents
@@ -21,8 +22,6 @@ from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, restore, run
-
-JsonObject = dict[str, Any]
 
 
 class LaterClock(SystemClock):

@@ -24,12 +24,13 @@ class Signal(NamedTuple):
 class Coverage(msgspec.Struct, frozen=True):
     """How well an agent is watched. `mode`: `events` (every change is noticed), `partial` (some folders are not
     watched), `polling` (the file system tells nothing: a scan a minute), `none`. `folders` are those to watch,
-    `watches` those that are watched; `reason` says why it is not `events`."""
+    `watches` those that are watched; `reason` says why it is not `events`. `is_missing`: the folder is not there."""
 
     mode: str
     folders: int = 0
     watches: int = 0
     reason: str | None = None
+    is_missing: bool = False
 
 
 EVENTS, PARTIAL, POLLING, NONE = "events", "partial", "polling", "none"

@@ -35,7 +35,6 @@ _REBUILD_EVERY = 10.0
 _PATIENCE = 5.0
 """Seconds."""
 _BEING_SET_UP = "being set up"
-_MISSING = "the folder is not there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ class Watcher:
         with self._lock:
             known = self._followed.get(agent)
             if known is None:
-                return Coverage(NONE, reason="not watched")
+                return Coverage(NONE)
             if not known.is_settled:
                 return Coverage(NONE, reason=_BEING_SET_UP)
             return _coverage(known.now if self._keeper is not None else tuple(map(self._spots.standing, known.wants)))
@@ -199,7 +198,7 @@ class Watcher:
 
     def _needs_polling(self, agent: str) -> bool:
         found = self.coverage(agent)
-        return found.mode in (PARTIAL, POLLING) or (found.mode == NONE and found.reason != _MISSING)
+        return found.mode in (PARTIAL, POLLING) or (found.mode == NONE and not found.is_missing)
 
     # The keeper -------------------------------------------------------------------------------------------------
 
@@ -340,7 +339,7 @@ def _is_other(before: Standing | None, now: Standing) -> bool:
 def _coverage(standings: tuple[Standing, ...]) -> Coverage:
     first = standings[0] if standings else Standing(missing=True)
     if first.missing:
-        return Coverage(NONE, reason=_MISSING)
+        return Coverage(NONE, reason="the folder is not there", is_missing=True)
     errors = [one.error for one in standings if one.error is not None]
     watches = sum(one.watches for one in standings)
     refused = sum(max(one.refused, one.error is not None) for one in standings)

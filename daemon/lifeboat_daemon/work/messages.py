@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import json_lines
-
-JsonObject = dict[str, Any]
 
 PROTOCOL = 1
 """Goes up when a worker would misunderstand a daemon of an earlier one, or a daemon its worker. New fields leave it."""

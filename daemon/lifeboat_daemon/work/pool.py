@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
@@ -19,8 +20,6 @@ from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import PROTOCOL, Failure, Job, Progress, Ready, Result
 from lifeboat_daemon.work.places import Places
 from lifeboat_daemon.work.process import WorkerProcess
-
-JsonObject = dict[str, Any]
 
 MOST = 2
 MOST_TRANSFERS = 3

@@ -6,17 +6,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon.errors import Busy, Cancelled, WorkerFailed
 from lifeboat_daemon.progress import figures
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.pool import Workers
-
-JsonObject = dict[str, Any]
 
 MOST_WAITING = 1000
 _WIDER = frozenset({"full", "whole", "asked"})

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
@@ -32,8 +33,6 @@ from lifeboat_daemon.system_refusals import as_known
 from lifeboat_daemon.work import limits, messages, operations, priority
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
 from lifeboat_keys.hardening import no_core_dumps
-
-JsonObject = dict[str, Any]
 
 _BETWEEN_TELLS = 0.25
 """Seconds."""

@@ -16,9 +16,10 @@ from lifeboat_alf.delta_reader import DeltaReader, RecordLine
 from lifeboat_alf.documents import credentials_in_clear
 from lifeboat_alf.effective import Chains, effective_records, partitions_of
 from lifeboat_alf.errors import WrongAgent
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Entry, JsonObject, Partition, Record, State
+from lifeboat_alf.state import Entry, Partition, Record, State
 from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
 from lifeboat_endpoint.legacy.memory import Memory, check, purged_ids
 from lifeboat_endpoint.legacy.notes import changed_notes

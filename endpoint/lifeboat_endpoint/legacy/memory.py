@@ -14,9 +14,10 @@ from datetime import date, datetime
 from lifeboat_alf import codec, ids, lifecycle, partitions, records, times
 from lifeboat_alf.effective import Chains, chains_of, partitions_of
 from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
-from lifeboat_alf.state import JsonObject, Partition, Record, State
+from lifeboat_alf.state import Partition, Record, State
 from lifeboat_endpoint.vault import RecordPut, Vault
 
 FOLDER = "memory/"

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 
 from lifeboat_alf import records
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.legacy.sections import Section, join, split
 
 _LAST = 1 << 62

@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from lifeboat_alf import codec, layout, merkle, metas, records
 from lifeboat_alf.effective import chains_of
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import DOCUMENT_FIELDS
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, JsonObject, Record, Sequence, State, path_key
+from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Record, Sequence, State, path_key
 from lifeboat_endpoint.legacy.accepting import REDACTED
 from lifeboat_endpoint.legacy.notes import gathered, is_database
 

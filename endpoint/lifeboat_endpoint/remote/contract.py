@@ -13,11 +13,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
-JsonObject = dict[str, Any]
 BundleKind = Literal["snapshot", "delta"]
 
 MOST_EPOCHS = 1000

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 
-from lifeboat_alf.state import JsonObject, State
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,

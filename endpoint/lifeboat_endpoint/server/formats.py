@@ -12,8 +12,9 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 
 from lifeboat_alf import ids, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import JsonObject, State
+from lifeboat_alf.state import State
 from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.server.api import Answer, Content, Method, Octets, Route
 from lifeboat_endpoint.server.call import Call

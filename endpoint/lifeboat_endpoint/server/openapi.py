@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
-from typing import Any
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.server.api import ANY, OPEN, Content, Octets, Route, contents
 from lifeboat_endpoint.server.parameters import FORMS, path_parameter_names
 from lifeboat_endpoint.server.problems import MEDIA_TYPE
 from lifeboat_endpoint.server.shapes import ProblemShape
 
-JsonObject = dict[str, Any]
 _REFERENCE = "#/components/schemas/{name}"
 _BEARER = "token"
 _RETRY = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct, field
 
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+
 Number = Annotated[int, Meta(ge=0, le=2**53)]
 """The number of a state, or a count of bytes."""
 Uuid = Annotated[str, Meta(pattern="^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$")]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.tables import Keys, opened

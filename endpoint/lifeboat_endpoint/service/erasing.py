@@ -4,10 +4,10 @@ ends half-way is taken up by the next contact or by the upkeep, until the receip
 from __future__ import annotations
 
 from lifeboat_alf import redactions, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.service import redacting_statements as sql

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lifeboat_alf import redactions, times
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
 from lifeboat_alf.joining import contested
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.purging import WAITS, Purging

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf import codec, layout, partitions, records
 from lifeboat_alf.errors import BadDocument
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import JsonObject, Sequence, State
+from lifeboat_alf.state import Sequence, State
 from lifeboat_endpoint.errors import DraftInvalid, WriterPresent
 from lifeboat_endpoint.legacy.memory import Memory, check
 from lifeboat_endpoint.service.roster import AgentRow

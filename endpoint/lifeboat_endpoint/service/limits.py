@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from lifeboat_alf import container
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 MEGABYTE = 1 << 20
 FREE_ENTRIES, BYTES_PER_ENTRY = 20_000, 128

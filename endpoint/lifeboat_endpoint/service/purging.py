@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
-from lifeboat_alf.state import JsonObject
 from lifeboat_keys.endpoint_key import EndpointKey
 
 KIND = "endpoint"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.purging import KIND, Purging
 from lifeboat_endpoint.service.tables import Keys, opened

@@ -13,10 +13,11 @@ from lifeboat_alf import times
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.errors import AlfError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import JsonObject, Sequence, State
+from lifeboat_alf.state import Sequence, State
 from lifeboat_alf.validate import validate
 from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
 from lifeboat_endpoint.legacy import accepting

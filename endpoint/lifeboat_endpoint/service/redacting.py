@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lifeboat_alf import redactions, times
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.contract import TRIAL, RedactionState
 from lifeboat_endpoint.service import holding

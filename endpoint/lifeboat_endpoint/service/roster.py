@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.erased import ErasedAgents

@@ -9,8 +9,8 @@ from datetime import datetime
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.engines.contract import TenantPlace
 from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote.contract import (

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
-from lifeboat_alf.state import JsonObject, State
+from lifeboat_alf.state import State
 from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
 from lifeboat_endpoint.legacy.view import legacy_view
 from lifeboat_endpoint.remote import sampling

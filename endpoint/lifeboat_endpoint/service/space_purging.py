@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import PendingRedaction
 from lifeboat_endpoint.service.refusing import as_remote

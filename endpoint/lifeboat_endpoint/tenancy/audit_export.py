@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.vault import audit
 from lifeboat_endpoint.vault.rows import AuditRow
 

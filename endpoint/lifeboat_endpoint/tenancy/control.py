@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from lifeboat_alf import codec, ids, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.tenancy import names, token_secrets

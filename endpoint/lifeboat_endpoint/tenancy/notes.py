@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 
 SECONDS = 5.0
 """How long something may wait to be written."""

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lifeboat_alf import codec, times
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.rows import AuditRow, json_of

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from lifeboat_alf import codec, merkle
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import BodyAbsent, JsonObject, Leaf, Sequence
+from lifeboat_alf.state import BodyAbsent, Leaf, Sequence
 from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
 from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.vault.rows import SequenceRow
 from lifeboat_endpoint.vault.verification import Finding
 from lifeboat_keys import signing
@@ -30,12 +30,12 @@ def chosen(rows: list[SequenceRow], agent_id: str, found: list[Finding], after: 
     be wrong."""
     result = Countersigned()
     in_doubt = any(finding.kind in _WHOLE for finding in found)
-    wrong = {finding.subject for finding in found}
+    wrong = {finding.sequence for finding in found}
     for row in rows:
         try:
             signing.verify(row.as_sequence(agent_id), after)
         except SignatureError:
-            refused = in_doubt or f"sequence {row.number}" in wrong
+            refused = in_doubt or row.number in wrong
             (result.refused if refused else result.signed).append(row)
     return result
 

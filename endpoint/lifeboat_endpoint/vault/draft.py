@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lifeboat_alf.apply import AppliedState
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, Redactions
-from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Leaf, Operation, Record, State, path_key
+from lifeboat_alf.state import Entry, GoneRecord, Leaf, Operation, Record, State, path_key
 from lifeboat_endpoint.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]

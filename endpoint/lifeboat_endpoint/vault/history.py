@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lifeboat_alf.state import JsonObject, Leaf
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import Leaf
 from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.columns import META, Columns

@@ -8,9 +8,9 @@ from typing import Any
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.vault import objects, redacted, redacting, resealing
 from lifeboat_endpoint.vault import statements as sql

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.store.protocols import Row
 

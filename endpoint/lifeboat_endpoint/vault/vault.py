@@ -11,10 +11,11 @@ from typing import Any, Self
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import Sequence
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.disk import DiskBlobs

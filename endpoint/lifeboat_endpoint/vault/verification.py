@@ -28,11 +28,13 @@ from lifeboat_keys.trusted import Trusted
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be. `kind` is one of body, digest, signature, audit, rows, database."""
+    """One thing that is not as it should be. `kind` is one of body, digest, signature, audit, rows, database;
+    `sequence` is the number of the sequence that it is about, where it is about one."""
 
     kind: str
     subject: str
     message: str
+    sequence: int | None = None
 
 
 @dataclass
@@ -64,6 +66,9 @@ class Verification:
 
     def found(self, kind: str, subject: str, message: str) -> None:
         self.findings.append(Finding(kind, subject, message))
+
+    def found_in_sequence(self, kind: str, number: int, message: str) -> None:
+        self.findings.append(Finding(kind, f"sequence {number}", message, number))
 
 
 def unreadable(number: int | None, error: VaultDamaged) -> Verification:
@@ -253,7 +258,7 @@ class Verifier:
             for key, item in self._coming(before, row.number):
                 tree.add(key, item)
             if tree.root() != row.digest:
-                result.found("digest", f"sequence {row.number}", "the state is not the one that was digested")
+                result.found_in_sequence("digest", row.number, "the state is not the one that was digested")
                 result.broken.append(row.number)
             result.sequences += 1
             before = row.number
@@ -280,7 +285,7 @@ class Verifier:
         try:
             verdict = signing.verify(row.as_sequence(self._agent_id), self._trusted)
         except SignatureError as error:
-            result.found("signature", f"sequence {row.number}", error.message)
+            result.found_in_sequence("signature", row.number, error.message)
             return
         if verdict is Verdict.UNSIGNED:
             result.unsigned.append(row.number)
@@ -315,7 +320,7 @@ class Verifier:
         commits = {row.subject: row.details.get("digest") for row in audit.rows(self._metadata) if row.kind == "commit"}
         for row in rows:
             if commits.get(str(row.number)) != row.digest.hex():
-                result.found("audit", f"sequence {row.number}", "was not committed with this digest")
+                result.found_in_sequence("audit", row.number, "was not committed with this digest")
         purged = {row.subject for row in audit.rows(self._metadata) if row.kind == "purge"}
         applied = {redaction.id for redaction in self._known.applied}
         for redaction_id in sorted(purged ^ applied):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lifeboat_alf import codec
-from lifeboat_alf.state import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_endpoint.vault import audit, objects
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.columns import DECISION

@@ -20,7 +20,7 @@ class CommandStore:
     """One key, which only the user can replace."""
 
     kind = StoreKind.COMMAND
-    note = "key: key_command"
+    description = "key_command"
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around

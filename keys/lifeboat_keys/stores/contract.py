@@ -16,8 +16,8 @@ class KeyStore(Protocol):
     def kind(self) -> StoreKind: ...
 
     @property
-    def note(self) -> str:
-        """For people: which store this is, like "key: unprotected file"."""
+    def description(self) -> str:
+        """Return which store this is, for people: "unprotected file"."""
 
     def problem(self) -> KeysError | None:
         """Why a key cannot be kept or read here now, None when it can."""

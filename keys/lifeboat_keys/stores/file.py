@@ -19,7 +19,7 @@ class FileStore:
     """`user.key`, and `users/<key id>.json` for each further key."""
 
     kind = StoreKind.FILE
-    note = "key: unprotected file"
+    description = "unprotected file"
 
     def __init__(self, files: KeyFiles) -> None:
         self._files = files

@@ -18,16 +18,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import CannotHold, KeysError, KeyUnsafe
 from lifeboat_keys.stores import peer
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from lifeboat_keys.words import SECRET_BYTES
-
-JsonObject = dict[str, Any]
 
 PROGRAM = (sys.executable, "-P", "-m", "lifeboat_keys.stores.holder_process")
 ANSWER_BYTES = 4096

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import hardening
 from lifeboat_keys.stores import peer
 from lifeboat_keys.stores.holder import read_line
 
-JsonObject = dict[str, Any]
 _Identity = tuple[int, int, int]
 
 _LOOK_SECONDS = 2.0

@@ -23,7 +23,7 @@ class KeyFileStore:
     """One key. `path` is None where the variable is not set."""
 
     kind = StoreKind.KEY_FILE
-    note = f"key: the file that {KEY_FILE} names"
+    description = f"the file that {KEY_FILE} names"
 
     def __init__(self, path: Path | None, files: FileOperations) -> None:
         self._path = path

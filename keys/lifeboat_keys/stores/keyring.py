@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import (
     KeyDamaged,
@@ -26,8 +27,6 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from lifeboat_keys.words import SECRET_BYTES
-
-JsonObject = dict[str, Any]
 
 SERVICE = "lifeboat"
 # A folder of an agent, where a command may run, must not decide what `keyring` is: hence -P, and another folder for
@@ -59,8 +58,8 @@ class KeyringStore:
         self.backend = ""
 
     @property
-    def note(self) -> str:
-        return f"key: OS keyring ({self.backend})" if self.backend else "key: OS keyring"
+    def description(self) -> str:
+        return f"OS keyring ({self.backend})" if self.backend else "OS keyring"
 
     def problem(self) -> KeysError | None:
         try:

@@ -17,9 +17,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys import hardening
-
-JsonObject = dict[str, Any]
 
 LOCKED, AWAY = "locked", "away"
 
@@ -60,14 +59,14 @@ def allowed() -> Backend:
         module, name = place.rsplit(".", 1)
         try:
             kind = getattr(importlib.import_module(module), name)
-            found.append((float(kind.priority), title, kind, is_locked))
+            found.append((float(kind.priority), place, title, kind, is_locked))
         except Exception:  # a backend of another system says so in many ways
             continue
     if not found:
         raise NoBackend
-    _, title, kind, is_locked = max(found, key=lambda each: each[0])
+    _, place, title, kind, is_locked = max(found, key=lambda each: each[0])
     keyring = kind()
-    if title == _WINDOWS:
+    if place == _WINDOWS:
         keyring.persist = "local machine"  # the default roams with the profile to other machines
     return Backend(keyring, title, lambda: is_locked(keyring))
 
@@ -110,12 +109,12 @@ def _never_locked(keyring: Any) -> bool:
     return False
 
 
-_WINDOWS = "Windows Credential Manager"
+_WINDOWS = "keyring.backends.Windows.WinVaultKeyring"
 _KNOWN: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
     ("keyring.backends.SecretService.Keyring", "Secret Service", _secret_service_is_locked),
     ("keyring.backends.kwallet.DBusKeyring", "KWallet", _kwallet_is_locked),
     ("keyring.backends.macOS.Keyring", "macOS Keychain", _never_locked),
-    ("keyring.backends.Windows.WinVaultKeyring", _WINDOWS, _never_locked),
+    (_WINDOWS, "Windows Credential Manager", _never_locked),
 )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys.errors import (
     KdfOutOfBounds,
@@ -22,14 +21,12 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 
-JsonObject = dict[str, Any]
-
 _NONE = "none was typed and none is in the environment"
 
 
 class PassphraseStore:
     kind = StoreKind.PASSPHRASE
-    note = "key: passphrase-wrapped file"
+    description = "passphrase-wrapped file"
 
     def __init__(self, documents: KeyFiles, around: Surroundings, files: FileOperations) -> None:
         self._documents = documents

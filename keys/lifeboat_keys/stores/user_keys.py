@@ -12,8 +12,8 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_keys.errors import KeyDamaged, KeysError, NoKey
 from lifeboat_keys.key_files import KeyFiles
@@ -28,8 +28,6 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.passphrase import PassphraseStore
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-
-JsonObject = dict[str, Any]
 
 RECORD = "store.json"
 _HOLDABLE = frozenset({StoreKind.KEYRING, StoreKind.PASSPHRASE, StoreKind.COMMAND})
@@ -50,7 +48,7 @@ class Opened:
     """The user's key, and for people where it came from."""
 
     key: UserKey = field(repr=False)
-    note: str
+    description: str
 
 
 class UserKeys:
@@ -120,7 +118,7 @@ class UserKeys:
         if held is not None and held.key.key_id == key_id:
             return Opened(held.key, _held_text(held.until))
         store = self._store(kind)
-        return Opened(store.read(key_id), store.note)
+        return Opened(store.read(key_id), store.description)
 
     def unlock(self, key_id: str, passphrase: str | None, seconds: float | None) -> Held | None:
         """Open the key, which may ask the user, and hold it open; None where the store is never locked."""
@@ -208,6 +206,6 @@ def _of_record(document: JsonObject) -> Choice:
 def _held_text(until: float | None) -> str:
     """In local time, with the day when that is not within the next one."""
     if until is None:
-        return "key: unlocked until you lock it"
+        return "unlocked until you lock it"
     form = "%H:%M" if until - time.time() < _DAY_SECONDS else "%Y-%m-%d %H:%M"
-    return f"key: unlocked until {datetime.fromtimestamp(until).strftime(form)}"
+    return f"unlocked until {datetime.fromtimestamp(until).strftime(form)}"

@@ -19,6 +19,7 @@ import nacl.pwhash
 import nacl.secret
 
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.errors import (
     KdfOutOfBounds,
@@ -29,8 +30,6 @@ from lifeboat_keys.errors import (
     WrappedChanged,
 )
 from lifeboat_keys.user_key import UserKey
-
-JsonObject = dict[str, Any]
 
 KIND = "lifeboat wrapped key"
 VERSION = 1

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.remote.contract import RedactionState

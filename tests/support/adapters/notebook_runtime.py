@@ -36,8 +36,7 @@ from lifeboat_adapters.errors import DatabaseAbsent, NotAWorkspace, RuntimeConfi
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.effective import visible_records
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 RAW, HOME = "raw/notebook/", "raw/notebook-home/"
 CONFIG, FACTS, PERSONA, NOTES = "notebook.json", "facts.db", "PERSONA.md", "NOTES.md"

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LoopbackAddress
@@ -23,8 +24,6 @@ from lifeboat_daemon.control.server import Handler, Limits, Server
 from support.patience import patience
 
 T = TypeVar("T")
-JsonObject = dict[str, Any]
-
 Serve = Callable[..., "Served"]
 
 

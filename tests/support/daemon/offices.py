@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.pool import Workers
 from lifeboat_daemon.work.queue import Queue
@@ -14,8 +15,6 @@ from support import preloaded
 from support.daemon import work_program
 from support.patience import SHORTEST, patience
 from support.preloaded import script
-
-JsonObject = dict[str, Any]
 
 
 class Office:

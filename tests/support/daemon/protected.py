@@ -10,13 +10,12 @@ from typing import Any
 
 from lifeboat_alf import codec, metas
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
 from lifeboat_daemon.context import Context
-
-JsonObject = dict[str, Any]
 
 START = datetime(2026, 11, 12, 12, tzinfo=UTC)
 

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.watch import mailbox, spots
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.signals import Coverage, Signal
@@ -133,9 +134,6 @@ class Process:
         self.wait(lambda lines: sum(1 for line in lines if isinstance(line, dict)) > before)
         found: JsonObject = [line for line in self.lines if isinstance(line, dict)][-1]
         return found
-
-
-JsonObject = dict[str, Any]
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any
 
 from lifeboat_alf import codec
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import agents
 from lifeboat_daemon.capture.report import CaptureReport
 from lifeboat_daemon.capture.run import capture
@@ -16,8 +17,6 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.state_db import StateDb, throw_away
 from support.adapters.zeroclaw_installs import Install, make_install
 from support.daemon.protected import SteadyClock
-
-JsonObject = dict[str, Any]
 
 
 class ProtectedClaw:

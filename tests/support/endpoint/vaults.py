@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lifeboat_alf import codec
-from lifeboat_alf.state import JsonObject, State
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
 from lifeboat_alf.testing import AGENT_ID, record
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 

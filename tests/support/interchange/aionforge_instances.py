@@ -12,6 +12,7 @@ from typing import Any
 
 from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_alf import effective, ids
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.testing import MemoryState, record
 from support.interchange import fake_aionforge
 from support.interchange.fake_aionforge import HEAD, OLD, Fake, Store
@@ -22,8 +23,6 @@ OTHER = "019a0000-0000-7000-8000-00000000beef"
 PROFILES, TRANSPORTS = (HEAD, OLD), ("stdio", "http")
 TIME = "2026-06-07T12:00:00.123456789+00:00[UTC]"
 NOW = "2026-11-20T12:00:00.000Z"
-
-JsonObject = dict[str, Any]
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 HEAD, OLD = "head", "0.3.0"
 LIMIT = 1 << 20

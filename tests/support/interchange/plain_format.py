@@ -22,7 +22,6 @@ from lifeboat_adapters.interchange.base import BaseFormat
 from lifeboat_adapters.interchange.changed import marked
 from lifeboat_adapters.interchange.contract import (
     Finding,
-    JsonObject,
     Kind,
     MappingRow,
     MappingTable,
@@ -36,6 +35,7 @@ from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 HEAD = "PLAIN "

@@ -10,10 +10,10 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.link.recorded import Answer, RecordedLink, Recording
 from support.tui.pilots import press, settled
 
-JsonObject = dict[str, Any]
 NOW = "2026-11-22T12:00:00Z"
 KEY_ID = "4a55f53b7ae122c8b37e71b844475c78"
 WORDS = [f"quay{letter}" for letter in "abcdefghijklmnopqrstuvwx"]

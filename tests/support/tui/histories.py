@@ -5,16 +5,14 @@ from __future__ import annotations
 import sys
 from datetime import timedelta
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.base import LifeboatScreen
 from support.tui.pilots import recorded
-
-JsonObject = dict[str, Any]
 
 
 def ada_of(link: RecordedLink) -> str:

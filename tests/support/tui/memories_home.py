@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.link.recorded import RecordedLink
 from support.tui.pilots import recorded
-
-JsonObject = dict[str, Any]
 
 
 def agent_id(link: RecordedLink) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.link.recorded import RecordedLink, shipped
 from support.tui.pilots import press, recorded, settled
 
-JsonObject = dict[str, Any]
 CANARY = "kingfisher-0042-Xq"
 """What is to go; it may stand nowhere but on standard input."""
 TOKEN = "purge-token-77Zz"

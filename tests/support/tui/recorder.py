@@ -17,9 +17,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams import clock as clocks
 from lifeboat_daemon.cli import program
 from support.daemon.protected import SteadyClock
@@ -31,7 +31,6 @@ HOME = "/srv/ada"
 MACHINE = "harbour"
 """What the invented machine is called."""
 BEGIN = datetime(2026, 11, 8, 8, tzinfo=UTC)
-JsonObject = dict[str, Any]
 
 
 class Story:

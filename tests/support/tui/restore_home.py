@@ -8,11 +8,11 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.link.recorded import Answer, RecordedLink, Recording
 from lifeboat_tui.screens.restore import Restore
 from support.tui.pilots import dashboard, settled, until
 
-JsonObject = dict[str, Any]
 ADA = "01a20000-0000-7000-8000-00000000ada0"
 HOME = "/srv/ada/.openclaw/workspace"
 OTHER = "/srv/ada/.zeroclaw/agents/ada/workspace"

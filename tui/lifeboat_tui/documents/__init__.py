@@ -3,14 +3,14 @@ missing have their defaults (docs/json.md)."""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.errors import OtherRelease
 
 Document = TypeVar("Document")
-JsonObject = dict[str, Any]
 
 
 def read(kind: type[Document], document: JsonObject) -> Document:

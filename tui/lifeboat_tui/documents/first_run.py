@@ -106,12 +106,13 @@ class Restored(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """`state` is done, missing or skipped; `command` does it."""
+    """`state` is done, missing or skipped; `command` does it, and `action` says what that of the service does."""
 
     name: str
     state: str
     text: str
     command: str | None = None
+    action: str = ""
 
 
 class Setup(msgspec.Struct, frozen=True):

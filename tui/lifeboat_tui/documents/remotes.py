@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from lifeboat_tui.documents import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.documents.diff import File, Record
 
 

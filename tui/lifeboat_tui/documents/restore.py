@@ -66,6 +66,7 @@ class Credential(msgspec.Struct, frozen=True):
     outcome: str = ""
     where: str | None = None
     reason: str | None = None
+    reason_code: str | None = None
     reissue: str | None = None
 
 
@@ -86,6 +87,7 @@ class Plan(msgspec.Struct, frozen=True):
     items: tuple[Item, ...] = ()
     databases: tuple[Database, ...] = ()
     absent: tuple[Absent, ...] = ()
+    running: str | None = None
     capabilities_missing: tuple[Missing, ...] = ()
     credentials: tuple[Credential, ...] = ()
     executable: tuple[str, ...] = ()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress, Said
 
-JsonObject = dict[str, Any]
 Tell = Callable[[Progress], None]
 
 

@@ -9,12 +9,13 @@ from datetime import datetime
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.async_client import AsyncClient
 from lifeboat_daemon.control.commands import Commands, Said
 from lifeboat_daemon.control.door import Door
 from lifeboat_daemon.errors import NotRunning
-from lifeboat_tui.link import CONNECTION, Connection, JsonObject, Stage, Tell
+from lifeboat_tui.link import CONNECTION, Connection, Stage, Tell
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 """Seconds between two tries to find a daemon that is away. While it is there nothing is tried and nothing is polled."""
@@ -81,12 +82,10 @@ class LiveLink:
     def _is_news(self, error: LifeboatError) -> bool:
         """Take down why there is no daemon; whether that is another reason than before."""
         message = "" if isinstance(error, NotRunning) else error.message
-        if self.connection.stage is Stage.DOWN and self.connection.message == message:
-            return False
-        was_up = self.connection.stage is Stage.UP
-        since = times.to_text(self.now()) if was_up else self.connection.since
+        before = self.connection
+        since = times.to_text(self.now()) if before.stage is Stage.UP else before.since
         self.connection = Connection(Stage.DOWN, message, error.fix, since)
-        return True
+        return self.connection != before
 
     async def _warm(self) -> None:
         """Once the daemon was asked, get ready for commands; what fails here is said by the first command."""

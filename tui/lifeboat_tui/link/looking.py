@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.acts import READ_ONLY
-from lifeboat_tui.link import Connection, JsonObject, Link, Tell
+from lifeboat_tui.link import Connection, Link, Tell
 
 _LOOKING = (
     *(("status",), ("timeline",), ("log",), ("diff",), ("search",), ("verify",), ("doctor",), ("setup",)),

@@ -9,11 +9,11 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.log import Entry, Log
 from lifeboat_tui.documents.service_log import ServiceLog
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.activity_texts import (
     DONE_COLUMNS,
     LEVELS,

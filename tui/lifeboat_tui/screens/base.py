@@ -18,11 +18,12 @@ from textual.widgets import Static
 from textual.worker import Worker, WorkerState
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Said
 from lifeboat_daemon.words import argument
 from lifeboat_tui.acts import EVERYWHERE, PLACES, READ_ONLY, Act
 from lifeboat_tui.glyphs import Glyphs
-from lifeboat_tui.link import JsonObject, Link, Tell
+from lifeboat_tui.link import Link, Tell
 from lifeboat_tui.text import cut, plain
 from lifeboat_tui.widgets.bars import Banner, Footer, Header, Hint
 from lifeboat_tui.widgets.listing import Listing

@@ -10,13 +10,13 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.log import Entry, Log
 from lifeboat_tui.documents.status import Agent, Remote, Status
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.text import local_time, plain, short_age, size
 from lifeboat_tui.widgets.bars import Hint

@@ -11,11 +11,11 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Static
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.words import argument, count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.diff import Difference, Moment
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.screens.diff_lines import FILES, MEMORIES, OTHERS, WORDS, Change, changes_of, lines_of, summary
 from lifeboat_tui.text import local_day, local_time, plain

@@ -20,7 +20,7 @@ from lifeboat_tui.documents.doctor import Examination, Finding
 from lifeboat_tui.glyphs import STYLES
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.bundle import BUNDLE, BundleScreen
-from lifeboat_tui.screens.doctor_places import Place, place_of
+from lifeboat_tui.screens.doctor_places import Place, is_choice, place_of
 from lifeboat_tui.text import plain
 from lifeboat_tui.widgets.listing import Listing
 from lifeboat_tui.widgets.running import Running
@@ -221,7 +221,7 @@ b writes a report for somebody who helps you: versions, counts and findings, and
     def do_copy(self) -> None:
         """What helps against the finding under the cursor; the screen's own command where nothing has to."""
         found = self.finding
-        if found is None or found.fix is None or ", lifeboat " in found.fix:  # a choice of two is no command
+        if found is None or found.fix is None or is_choice(found.fix):
             super().do_copy()
             return
         self.app.copy_to_clipboard(plain(found.fix))

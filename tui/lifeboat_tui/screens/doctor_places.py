@@ -19,40 +19,46 @@ class Place:
 
 
 _PLACES = (
-    ("lifeboat keys", "keys", "the keys", False),
-    ("lifeboat config", "settings", "the settings", False),
-    ("lifeboat remote", "remotes", "the second copies", False),
-    ("lifeboat agents adopt", "remotes", "the second copies", False),
-    ("lifeboat agents discover", "setup", "the search for agents", False),
-    ("lifeboat agents", "dashboard", "the dashboard", False),
-    ("lifeboat sync", "dashboard", "the dashboard (s syncs)", False),
-    ("lifeboat receipts", "receipts", "the receipts", False),
-    ("lifeboat daemon start", "start_daemon", "nothing, but starts the service", False),
-    ("lifeboat restore", "restore", "the way back", True),
-    ("lifeboat verify", "timeline", "the timeline", True),
-    ("lifeboat purge", "purge", "the purge", True),
+    (("doctor", "--remote"), "remotes", "the second copies (t tests one)", False),
+    (("keys",), "keys", "the keys", False),
+    (("config",), "settings", "the settings", False),
+    (("remote",), "remotes", "the second copies", False),
+    (("agents", "adopt"), "remotes", "the second copies", False),
+    (("agents", "discover"), "setup", "the search for agents", False),
+    (("agents",), "dashboard", "the dashboard", False),
+    (("sync",), "dashboard", "the dashboard (s syncs)", False),
+    (("receipts",), "receipts", "the receipts", False),
+    (("daemon", "start"), "start_daemon", "nothing, but starts the service", False),
+    (("restore",), "restore", "the way back", True),
+    (("verify",), "timeline", "the timeline", True),
+    (("purge",), "purge", "the purge", True),
 )
-"""Beginnings of what helps, the longest first of those that begin alike: the screen, and whether it is an agent's."""
+"""First words of the command that helps, the longest first of those that begin alike: the screen, and whether it is an
+agent's."""
+_PROGRAM = "lifeboat"
 
 
 def place_of(found: Finding) -> Place | None:
     """The place of a finding, by the command that helps; None where only a shell does."""
-    fix = found.fix or ""
-    if fix.startswith("lifeboat doctor --remote"):
-        return Place("remotes", "the second copies (t tests one)")
-    if fix.startswith("lifeboat agents cut "):
-        return None  # no screen does it
+    program, *words = words_of(found.fix) or [""]
+    if program != _PROGRAM or tuple(words[:2]) == ("agents", "cut"):  # no screen cuts
+        return None
     for beginning, screen, label, is_of_agent in _PLACES:
-        if fix == beginning or fix.startswith(f"{beginning} "):
-            agent = _agent_in(fix, beginning) if is_of_agent else None
+        rest = words[len(beginning) :]
+        if tuple(words[: len(beginning)]) == beginning:
+            agent = rest[0] if is_of_agent and rest and not rest[0].startswith("-") else None
             return None if is_of_agent and agent is None else Place(screen, label, agent)
     return None
 
 
-def _agent_in(fix: str, beginning: str) -> str | None:
-    """The agent that a command names first."""
+def is_choice(fix: str | None) -> bool:
+    """Whether what helps is a choice of several commands, which cannot be pasted as one."""
+    return words_of(fix).count(_PROGRAM) > 1
+
+
+def words_of(fix: str | None) -> list[str]:
+    """The words of what helps; none of what is no command line."""
     try:
-        words = shlex.split(fix.removeprefix(beginning))
+        return shlex.split(fix or "")
     except ValueError:
-        return None
-    return words[0] if words and not words[0].startswith("-") else None
+        return []

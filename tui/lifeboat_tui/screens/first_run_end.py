@@ -33,7 +33,7 @@ class ServicePage(Page):
         step = self._step
         if step is None or step.state != "missing":
             self.say("" if step is None else step.text)
-        elif step.command == "lifeboat daemon start":
+        elif step.action == "start_daemon":
             self.say(step.text, "Going on starts the daemon; it runs until this computer ends.")
         else:
             self.say(step.text, "Going on installs the service: it starts at every login and captures every change.")

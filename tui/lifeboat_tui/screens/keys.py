@@ -10,12 +10,12 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Said
 from lifeboat_daemon.errors import OtherRelease
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.keys import KeyStatus, Machine, Rotation
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.acting import LOCKED, ActingScreen
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.keys_lines import COLUMNS, MACHINE, NO_KEY, detail, rotation_lines, rows, summary

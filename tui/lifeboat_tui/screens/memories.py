@@ -14,10 +14,10 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.records import Memory, Page, Shown
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.memory_acts import ACTS, MemoryActs
 from lifeboat_tui.screens.memory_texts import COLUMNS, brief, described, faint, row_of

@@ -8,9 +8,9 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static, TextArea
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.records import Shown
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.memory_acts import ACTS, MemoryActs
 from lifeboat_tui.screens.memory_texts import BEFORE, LONGEST, RELATIONS, earlier, facts, relations
 from lifeboat_tui.text import plain

@@ -16,6 +16,7 @@ from textual.containers import Horizontal
 from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress, Said
 from lifeboat_daemon.errors import CommandLost
 from lifeboat_tui import documents
@@ -23,7 +24,6 @@ from lifeboat_tui.acts import PLACES, Act
 from lifeboat_tui.documents.purge import Purged, Remote
 from lifeboat_tui.documents.receipts import Receipts as ReceiptList
 from lifeboat_tui.documents.receipts import Shown
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.purge_pages import ConfirmPage, PreviewPage, ProofPage, SearchPage, others_text
 from lifeboat_tui.screens.purge_proof import Line, outcome, proof

@@ -11,12 +11,12 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.receipts import Audited, Listed, Shown
 from lifeboat_tui.documents.receipts import Receipts as ReceiptList
 from lifeboat_tui.glyphs import STYLES
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.purge_lines import painted
 from lifeboat_tui.screens.purge_proof import Line, audited, findings, heading, proof, what_went, where_it_stands

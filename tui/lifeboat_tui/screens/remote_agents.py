@@ -7,10 +7,10 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.remotes import Adoption, Away, There
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.acting import ActingScreen
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.remotes_lines import AWAY_COLUMNS, adoption_lines, away_detail, away_row

@@ -8,12 +8,12 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.receipts import Listed, Receipts
 from lifeboat_tui.documents.remotes import Met, Removed, SecondCopies, SecondCopy, Tried
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.acting import ActingScreen
 from lifeboat_tui.screens.base import FILTER
 from lifeboat_tui.screens.remotes_add import AddRemote

@@ -11,6 +11,7 @@ from textual.app import ComposeResult
 from textual.widgets import Button, ContentSwitcher
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
@@ -18,7 +19,6 @@ from lifeboat_tui.documents.first_run import Away, There
 from lifeboat_tui.documents.log import Entry, Log
 from lifeboat_tui.documents.restore import Done
 from lifeboat_tui.documents.status import Agent
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.screens.restore_page import Page
 from lifeboat_tui.screens.restore_point import PointPage

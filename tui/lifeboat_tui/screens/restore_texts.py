@@ -90,15 +90,14 @@ def plan_notes(plan: Plan, wanted: Wanted) -> Iterator[tuple[str, str]]:
         if wanted.with_credentials:
             yield "error", "Credentials go into signed states only: i leaves them out."
     yield from (("error", f"does not fit there: {each.name}: {each.reason}") for each in plan.unholdable)
-    yield from (("warning", _told(warning)) for warning in plan.warnings)
+    yield from (("warning", warning) for warning in plan.warnings)
+    if plan.running:
+        yield "warning", f"Stop {plan.running}, then look again with ^r."
     for missing in plan.capabilities_missing:
         needs = (
             f": {missing.host_requirements or missing.reason}" if missing.host_requirements or missing.reason else ""
         )
         yield "warning", f"This machine lacks what {missing.name} needs{needs}"
-    for absent in plan.absent:
-        if not any(absent.filename in warning for warning in plan.warnings):
-            yield "warning", f"{absent.filename} ({size(absent.size)}) is not held, only described"
     yield from (("", line) for line in map(_credential, plan.credentials))
     yield "", _safety(plan, wanted)
 
@@ -110,12 +109,6 @@ def hazard_lines(plan: Plan | None) -> list[str]:
     if not plan.executable:
         return ["Nothing in it is run or obeyed by a tool that is known here."]
     return [f"could run here: {line}" for line in plan.executable]
-
-
-def _told(warning: str) -> str:
-    if warning.endswith("nothing is written as long as it runs"):
-        return f"{warning}. Stop it, then look again with ^r."
-    return warning
 
 
 def _credential(each: Credential) -> str:

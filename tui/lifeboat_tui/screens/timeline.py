@@ -14,6 +14,7 @@ from textual.widgets import Static
 from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.control.commands import Progress
 from lifeboat_daemon.words import argument, time_text
 from lifeboat_tui import documents
@@ -21,7 +22,6 @@ from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.diff import Difference
 from lifeboat_tui.documents.timeline import Entry
 from lifeboat_tui.documents.timeline import Timeline as Answer
-from lifeboat_tui.link import JsonObject
 from lifeboat_tui.screens.base import FILTER, LifeboatScreen
 from lifeboat_tui.screens.dashboard import outcome
 from lifeboat_tui.screens.diff import Diff

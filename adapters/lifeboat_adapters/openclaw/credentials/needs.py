@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.credentials import Need
@@ -16,8 +15,7 @@ from lifeboat_adapters.openclaw.documents import config_of
 from lifeboat_adapters.openclaw.layers.identity import PERSONA
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _PLACES = (("skills", "entries"), ("plugins", "entries"), ("mcp", "servers"))
 _SET_IN = ("", "env.", "env.vars.")

@@ -14,8 +14,7 @@ from typing import Any
 
 from lifeboat_adapters.openclaw import paths
 from lifeboat_alf import times
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 SHARED, AGENT = "shared", "agent"
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.secrets import dotenv
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 Place = tuple[str, ...]
 
 # fmt: off

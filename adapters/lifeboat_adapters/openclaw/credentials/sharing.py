@@ -11,12 +11,13 @@ from lifeboat_adapters.openclaw.credentials import shares
 from lifeboat_adapters.openclaw.credentials.shares import Place, Share
 from lifeboat_adapters.openclaw.layers import subagents
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 
 UNKNOWN = "unknown"
 """The mark of a configuration that cannot be read: nobody can say whose the rest is, so none of it is taken."""
 
 
-def mark(values: config.JsonObject, agent_id: str) -> str:
+def mark(values: JsonObject, agent_id: str) -> str:
     """See `contract.Installation.sharing`: what the share of an agent, and who of the others helps it, follows from."""
     share = shares.share_of(values, agent_id)
     if share is None:
@@ -48,7 +49,7 @@ def _share_of_file(home: str, data: bytes, mine: Share, included: dict[str, Plac
     return data
 
 
-def _parsed(data: bytes) -> config.JsonObject:
+def _parsed(data: bytes) -> JsonObject:
     try:
         return config.parse(data)
     except (ValueError, RecursionError) as error:

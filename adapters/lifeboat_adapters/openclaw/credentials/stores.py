@@ -21,9 +21,8 @@ from lifeboat_adapters.openclaw.credentials import profiles, shares
 from lifeboat_adapters.openclaw.credentials.shares import Share
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
-
-JsonObject = dict[str, Any]
 
 MOST_PROFILES = 2000
 """Of one store. Nobody signs in to so many, and a capture would not end."""

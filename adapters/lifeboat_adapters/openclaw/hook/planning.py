@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -18,8 +17,7 @@ from lifeboat_adapters.openclaw.hook.note import Note
 from lifeboat_adapters.openclaw.hook.selection import ENTRY, NAME, is_started, refuse_switched_off
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan, HookStep
 from lifeboat_adapters.small_files import read_small
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _MODULE = b'{\n  "private": true,\n  "type": "module"\n}\n'
 _BY_ITSELF = "A gateway that is running takes it up by itself."

@@ -14,8 +14,7 @@ from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import NoHook, RuntimeDatabaseError
 from lifeboat_adapters.nested import get
 from lifeboat_adapters.openclaw import host
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 NAME = "lifeboat"
 INTERNAL = ("hooks", "internal")

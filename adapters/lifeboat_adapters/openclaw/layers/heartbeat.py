@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.persona.documents import rows_of
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def checklist(files: Files) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of
 from lifeboat_adapters.openclaw.layers import identity, subagents
 from lifeboat_adapters.persona import hints, overlay, reading
 from lifeboat_adapters.persona.documents import text_of
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _CONFIG = paths.HOME + paths.CONFIG
 

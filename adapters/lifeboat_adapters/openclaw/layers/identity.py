@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.openclaw import config, paths
 from lifeboat_adapters.openclaw.documents import config_of
 from lifeboat_adapters.openclaw.layers import heartbeat, subagents
 from lifeboat_adapters.persona import identity, roster
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 PERSONA = identity.Persona(
     paths.RUNTIME, paths.RAW, paths.HOME, paths.CUSTOM_BLOCKS, (f"{paths.RAW}skills/", f"{paths.HOME}skills/")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.persona import roster
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def configured(values: JsonObject, native_id: str, others: bytes = b"") -> Iterator[tuple[str, JsonObject]]:

@@ -13,17 +13,18 @@ from typing import Any
 
 from lifeboat_adapters import json5_text
 from lifeboat_adapters.contract import Merged
+from lifeboat_adapters.credentials import StaysOut
 from lifeboat_adapters.merging import Change, Missing, has, joined
 from lifeboat_adapters.openclaw import config, host
 from lifeboat_adapters.openclaw.hook.selection import ENTRY as HOOK_ENTRY
 from lifeboat_adapters.secrets.leaves import Path
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 OLD, NEW = "2026.2", "2026.9"
-_RETIRED = "another release of OpenClaw does not know it"
-_OF_INSTALLATION = "it belongs to the installation that wrote it"
-_ANOTHER_FOLDER = "it names a folder of the other machine"
+_RETIRED = Reason(StaysOut.RETIRED, runtime="OpenClaw")
+_OF_INSTALLATION = Reason(StaysOut.OF_INSTALLATION)
+_ANOTHER_FOLDER = Reason(StaysOut.ANOTHER_FOLDER)
 
 _ACROSS_RELEASES: tuple[Path, ...] = (
     ("agents", "defaults", "model"),
@@ -43,7 +44,7 @@ _ACROSS_RELEASES: tuple[Path, ...] = (
 )
 """What releases of both layouts read alike. One key that a release does not know makes its configuration invalid, and
 every command fail, so nothing else goes from one layout to the other."""
-_OF_MACHINE = "Lifeboat's hook is put in on each machine anew: lifeboat agents hook"
+_OF_MACHINE = Reason(StaysOut.OF_MACHINE)
 _OF_AN_AGENT = ("name", "workspace", "identity", "model")
 _INSTALLATION_KEYS = ("meta", "wizard")
 
@@ -72,18 +73,18 @@ class Place:
             return str(self.workspace)
 
 
-def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Mapping[Path, str]) -> Merged:
+def merge_config(found: bytes | None, wanted: bytes, place: Place, left_out: Mapping[Path, Reason]) -> Merged:
     """`openclaw.json`. One that is not there (None) is taken over as it is, but for where the agent lives. `left_out`
     says of paths why they must not be put in. Raises ValueError when either is no configuration."""
     values = config.parse(wanted)
     there = {} if found is None else config.parse(found)
     if has(values, HOOK_ENTRY) and not has(there, HOOK_ENTRY):
         left_out = {**left_out, HOOK_ENTRY: _OF_MACHINE}
-    decided = dict(left_out)
+    decided: dict[Path, Reason | None] = dict(left_out)
     if found is None and layout_of(values, place.layout) == place.layout and not place.renames:
         changes = [Change(path, remove=True) for path in left_out if has(values, path)]
         changed = json5_text.change(wanted, [*changes, *_settling(values, place)])
-        return Merged(changed.data, {(): ""} | decided, rewritten=changed.rewritten)
+        return Merged(changed.data, {(): None} | decided, rewritten=changed.rewritten)
     mapped = _in_layout(values, place, decided)
     _stay(mapped.values, there, place)
     _own(mapped.values, there, place)
@@ -127,7 +128,7 @@ def layout_of(values: JsonObject, otherwise: str) -> str:
     return NEW if version[:2] == ["2026", "9"] else otherwise
 
 
-def _in_layout(values: JsonObject, place: Place, decided: dict[Path, str]) -> _Mapped:
+def _in_layout(values: JsonObject, place: Place, decided: dict[Path, Reason | None]) -> _Mapped:
     """A configuration for a target of this layout. `decided` gets what is left out."""
     across = layout_of(values, place.layout) != place.layout
     values = _renamed(values, place) if place.renames else values
@@ -170,12 +171,12 @@ def _renamed(values: JsonObject, place: Place) -> JsonObject:
     return done
 
 
-def _without(values: JsonObject, keys: Iterable[str], decided: dict[Path, str]) -> JsonObject:
+def _without(values: JsonObject, keys: Iterable[str], decided: dict[Path, Reason | None]) -> JsonObject:
     decided.update({(key,): _OF_INSTALLATION for key in keys if key in values})
     return {key: value for key, value in values.items() if key not in keys}
 
 
-def _common(values: JsonObject, path: Path, decided: dict[Path, str]) -> JsonObject:
+def _common(values: JsonObject, path: Path, decided: dict[Path, Reason | None]) -> JsonObject:
     """What both layouts read alike."""
     kept: JsonObject = {}
     for key, value in values.items():
@@ -193,7 +194,7 @@ def _common(values: JsonObject, path: Path, decided: dict[Path, str]) -> JsonObj
 
 
 def _entry(
-    id: str, values: JsonObject, place: Place, mapped: _Mapped, decided: dict[Path, str], across: bool
+    id: str, values: JsonObject, place: Place, mapped: _Mapped, decided: dict[Path, Reason | None], across: bool
 ) -> JsonObject:
     """One agent as an entry. Where it lives is the target's to say; folders of the other machine are left out."""
     kept: JsonObject = {}
@@ -286,7 +287,7 @@ def _list(missing: Missing, mapped: _Mapped, there: JsonObject) -> None:
             missing.walk(found[places[id]], entry, ("agents", "list", places[id]))
             continue
         mapped.targets[len(found) + len(new)] = id
-        missing.decided[mapped.original(("agents", "entries", id))] = ""
+        missing.decided[mapped.original(("agents", "entries", id))] = None
         new.append({"id": id, **entry})
     if found:
         missing.changes += [Change(("agents", "list", len(found) + n), entry) for n, entry in enumerate(new)]

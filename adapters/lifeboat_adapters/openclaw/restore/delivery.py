@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Delivery, Place
+from lifeboat_adapters.credentials import Delivery, Place, StaysOut
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.merging import KEPT
 from lifeboat_adapters.openclaw import config, databases, paths
@@ -25,14 +25,12 @@ from lifeboat_adapters.openclaw.restore.merging import is_live, is_usable, merge
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
-JsonObject = dict[str, Any]
-
-NO_PROGRAM = "OpenClaw is not on PATH, and only it writes into its store"
-_EXPIRED = "it has expired"
-_EMPTY = "there is nothing in it"
-_NOT_THERE = "OpenClaw did not take it"
-_NOT_REFRESHED = "OpenClaw could not refresh it: sign in again"
+RUNTIME = "OpenClaw"
+NO_PROGRAM = Reason(StaysOut.NO_PROGRAM, runtime=RUNTIME)
+NOT_TAKEN = Reason(StaysOut.NOT_TAKEN, runtime=RUNTIME)
 _SECRET_STORE = "OpenClaw's secret store"
 _FILE = "auth-profiles.json"
 _BARE = re.compile(r"[A-Za-z0-9_./+=:@%,-]+")
@@ -54,7 +52,7 @@ def is_store(path: str) -> bool:
 
 
 def deliveries(
-    installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, str], now: str
+    installation: Installation, files: Mapping[str, bytes], left_out: Mapping[Place, Reason], now: str
 ) -> list[Delivery]:
     """In the order they have to be run: a file of an older release that waits to be taken over blocks its providers."""
     there = _stored(installation)
@@ -63,7 +61,7 @@ def deliveries(
     legacy: dict[str, list[_Wanted]] = {}
     for each in _once(wanted):
         is_there = _is_same(there.profiles.get(profiles.id_after(each.profile.id)), each.profile.credential)
-        reason = left_out.get(each.place) or ("" if is_there else _reason(installation, each.profile, there, now))
+        reason = left_out.get(each.place) or (None if is_there else _reason(installation, each.profile, there, now))
         if reason or is_there:
             done.append(Delivery(_named(each), _where(each.profile), reason))
             continue
@@ -98,13 +96,13 @@ def _once(wanted: Iterable[_Wanted]) -> list[_Wanted]:
 class _Stored:
     """What the stores hold: profiles by id, an agent's own before those of all, secrets by name, and of which (store,
     provider) the order of profiles is set. `waits`: a file of an older release lies there, which no command gets past.
-    `problem` says why the stores cannot be read."""
+    `problem` says why the stores cannot be read, None when they can."""
 
     profiles: dict[str, JsonObject]
     secrets: dict[str, Any]
     ordered: frozenset[tuple[str, str]] = frozenset()
     waits: bool = False
-    problem: str = ""
+    problem: Reason | None = None
 
 
 def _stored(installation: Installation) -> _Stored:
@@ -112,7 +110,7 @@ def _stored(installation: Installation) -> _Stored:
     try:
         rows = list(databases.credentials(installation))
     except AdapterError:
-        return _Stored({}, {}, waits=bool(waiting), problem="OpenClaw's store cannot be read now")
+        return _Stored({}, {}, waits=bool(waiting), problem=Reason(StaysOut.STORE_UNREADABLE, runtime=RUNTIME))
     listed = [row.values for row in rows if row.path == paths.AUTH_PROFILES]
     found = {profile.id: profile.credential for profile in waiting}
     for row in sorted(listed, key=lambda row: row.get("store") == AGENT):
@@ -132,13 +130,13 @@ def _waiting(installation: Installation) -> Iterator[Profile]:
             continue
 
 
-def _reason(installation: Installation, profile: Profile, there: _Stored, now: str) -> str:
+def _reason(installation: Installation, profile: Profile, there: _Stored, now: str) -> Reason | None:
     kept = reason_to_keep(there.profiles.get(profiles.id_after(profile.id)), profile.credential, now)
     if kept or there.problem:
         return kept or there.problem
     if not is_usable(profile.credential, now):
-        return _EXPIRED if profile.expires_at else _EMPTY
-    return "" if installation.program is not None else NO_PROGRAM
+        return Reason(StaysOut.EXPIRED if profile.expires_at else StaysOut.EMPTY)
+    return None if installation.program is not None else NO_PROGRAM
 
 
 def _is_same(found: JsonObject | None, wanted: JsonObject) -> bool:
@@ -209,7 +207,7 @@ def _paste(installation: Installation, wanted: _Wanted, command: str, more: list
 def _command(
     installation: Installation, places: Mapping[Place, str], where: str, words: list[str], given: bytes | None = None
 ) -> Delivery:
-    return Delivery(places, where, "", *command_of(installation, words), given)
+    return Delivery(places, where, None, *command_of(installation, words), given)
 
 
 def command_of(installation: Installation, words: list[str]) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -269,7 +267,7 @@ def _order_of(row: JsonObject) -> tuple[str, str]:
 
 
 def _store_imports(
-    installation: Installation, data: bytes, left_out: Mapping[Place, str], there: _Stored
+    installation: Installation, data: bytes, left_out: Mapping[Place, Reason], there: _Stored
 ) -> Iterator[Delivery]:
     """Entries of the secret store, one command for each kind."""
     by_kind: dict[str, dict[Place, tuple[str, bytes]]] = {}
@@ -278,7 +276,7 @@ def _store_imports(
         name = str(row.get("name"))
         line = dotenv_line(name, row.get("value"))
         is_there = name in there.secrets and there.secrets[name] == row.get("value")
-        reason = left_out.get(place, "") or ("" if is_there else _reason_of_entry(installation, row, there, line))
+        reason = left_out.get(place) or (None if is_there else _reason_of_entry(installation, row, there, line))
         if reason or is_there or line is None:
             yield Delivery({place: name}, _SECRET_STORE, reason)
         else:
@@ -289,14 +287,14 @@ def _store_imports(
         yield _command(installation, {place: name for place, (name, _) in entries.items()}, _SECRET_STORE, words, given)
 
 
-def _reason_of_entry(installation: Installation, row: JsonObject, there: _Stored, line: bytes | None) -> str:
+def _reason_of_entry(installation: Installation, row: JsonObject, there: _Stored, line: bytes | None) -> Reason | None:
     if row.get("scope_kind", "team") != "team":
-        return "no command of OpenClaw stores what belongs to one identity"
+        return Reason(StaysOut.ONE_IDENTITY, runtime=RUNTIME)
     if str(row.get("name")) in there.secrets or there.problem:
         return there.problem or KEPT
     if line is None:
-        return "it cannot be spelled for the command that imports it"
-    return "" if installation.program is not None else NO_PROGRAM
+        return Reason(StaysOut.NOT_SPELLED)
+    return None if installation.program is not None else NO_PROGRAM
 
 
 def dotenv_line(name: str, value: Any) -> bytes | None:
@@ -314,19 +312,20 @@ def dotenv_line(name: str, value: Any) -> bytes | None:
 # Afterwards --------------------------------------------------------------------------------------------------------
 
 
-def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, str]:
+def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, Reason]:
     """What of a delivery is not in the stores now, each with why."""
     there = _stored(installation)
     found = {place: there.problem or _missing(place, name, there) for place, name in delivery.places.items()}
     return {place: reason for place, reason in found.items() if reason}
 
 
-def _missing(place: Place, name: str, there: _Stored) -> str:
+def _missing(place: Place, name: str, there: _Stored) -> Reason | None:
     if place[0] == paths.AUTH_ORDER:
-        return "" if any(provider == name for _, provider in there.ordered) else _NOT_THERE
+        return None if any(provider == name for _, provider in there.ordered) else NOT_TAKEN
     if place[0] == paths.STORED_SECRETS:
-        return "" if name in there.secrets else _NOT_THERE
+        return None if name in there.secrets else NOT_TAKEN
     credential = there.profiles.get(name)
     if credential is None:
-        return _NOT_THERE
-    return "" if all(is_live(str(credential.get(key, "?"))) for key in ("access", "refresh")) else _NOT_REFRESHED
+        return NOT_TAKEN
+    is_refreshed = all(is_live(str(credential.get(key, "?"))) for key in ("access", "refresh"))
+    return None if is_refreshed else Reason(StaysOut.NOT_REFRESHED, runtime=RUNTIME)

@@ -19,6 +19,8 @@ from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.secrets import dotenv, json5
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.secrets.places import places_of
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
 
 _DATABASES_SINCE = (2026, 7)
@@ -67,7 +69,7 @@ def source_id(state: State) -> str:
     return next((match[1] for match in stores if match), config.MAIN)
 
 
-def _native_id(folder: host.StateFolder, values: config.JsonObject, workspace: FilePath, state: State) -> str:
+def _native_id(folder: host.StateFolder, values: JsonObject, workspace: FilePath, state: State) -> str:
     """The agent that lives in the workspace; else the name it had, unless another agent here has it and lives
     elsewhere."""
     lives = {agent.id: folder.workspace_of(agent, values).resolve() for agent in config.agents(values)}
@@ -83,7 +85,7 @@ def _native_id(folder: host.StateFolder, values: config.JsonObject, workspace: F
     return next(id for id in candidates if id not in lives)
 
 
-def _layout(folder: host.StateFolder, values: config.JsonObject, state: State, version: str) -> str:
+def _layout(folder: host.StateFolder, values: JsonObject, state: State, version: str) -> str:
     """What is there decides, then the program, then the archive."""
     has_agents = config.get(values, "agents", "entries") or config.get(values, "agents", "list")
     if (folder.folder / host.STATE_DATABASE).exists() or has_agents:
@@ -122,7 +124,7 @@ def merge_home(
     path: str,
     found: bytes | None,
     wanted: bytes,
-    left_out: Mapping[Path, str],
+    left_out: Mapping[Path, Reason],
     state: State,
     home: FilePath,
     now: str,
@@ -146,9 +148,9 @@ def _place(installation: Installation, home: FilePath, state: State) -> Place:
     return Place(installation.layout, installation.native_id, installation.workspace, around, source_id(state))
 
 
-def _profiles(path: str, found: bytes | None, wanted: bytes, left_out: Mapping[Path, str], now: str) -> Merged:
+def _profiles(path: str, found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason], now: str) -> Merged:
     if found is None and profiles.is_file(path) and not left_out:
-        return Merged(wanted, {(): ""})
+        return Merged(wanted, {(): None})
     listed = profiles.profiles_in(path, wanted)
     places: list[Path] = [("profiles", each.id) if profiles.is_file(path) else (n,) for n, each in enumerate(listed)]
     reasons = {place: reason for place in places for out, reason in left_out.items() if out[: len(place)] == place}

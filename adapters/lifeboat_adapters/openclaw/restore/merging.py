@@ -16,15 +16,15 @@ from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.openclaw.credentials.profiles import Profile
 from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_alf import times
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 _FENCE = "openclaw-oauth-refresh-fence:"
 
 
-def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, str]) -> Merged:
+def merge_json(found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason]) -> Merged:
     """`secrets.json`: objects in objects. Raises ValueError when either is none."""
-    decided = dict(left_out)
+    decided: dict[Path, Reason | None] = dict(left_out)
     there = {} if found is None else config.parse(found)
     missing = Missing(decided, left_out)
     missing.walk(there, config.parse(wanted), ())
@@ -38,7 +38,7 @@ def merge_profiles(found: bytes | None, wanted: Sequence[Profile], now: str) -> 
     known: Any = there.get("profiles", {})
     if not isinstance(known, dict):
         raise ValueError("its profiles are not an object")
-    decided: dict[Path, str] = {}
+    decided: dict[Path, Reason | None] = {}
     changes: list[Change] = []
     for profile in wanted:
         path: Path = ("profiles", profile.id)
@@ -50,11 +50,11 @@ def merge_profiles(found: bytes | None, wanted: Sequence[Profile], now: str) -> 
     return Merged(changed.data, decided, rewritten=changed.rewritten)
 
 
-def reason_to_keep(found: Any, wanted: JsonObject, now: str) -> str:
-    """Why a stored credential is not replaced, "" when it may be: there is none, it is the same, or nothing can be done
-    with it any more."""
+def reason_to_keep(found: Any, wanted: JsonObject, now: str) -> Reason | None:
+    """Return why a stored credential is not replaced, None when it may be: there is none, it is the same, or it is of
+    no use any more."""
     if not isinstance(found, dict) or found == wanted or not is_usable(found, now):
-        return ""
+        return None
     return KEPT
 
 

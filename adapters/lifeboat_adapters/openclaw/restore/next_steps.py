@@ -18,9 +18,8 @@ from lifeboat_adapters.openclaw import captured_rows, config, databases, gateway
 from lifeboat_adapters.openclaw.captured_rows import DECLARED
 from lifeboat_adapters.openclaw.layers import heartbeat
 from lifeboat_adapters.persona.documents import StateFiles, rows_of
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 _WAITING = ("pending", "armed")
 _MINUTE = 60_000

@@ -9,18 +9,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import Delivery, Place
+from lifeboat_adapters.credentials import Delivery, Place, StaysOut
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.openclaw import databases, paths, session_files
 from lifeboat_adapters.openclaw.restore.config_merging import NEW
-from lifeboat_adapters.openclaw.restore.delivery import NO_PROGRAM, command_of
+from lifeboat_adapters.openclaw.restore.delivery import NO_PROGRAM, NOT_TAKEN, RUNTIME, command_of
 from lifeboat_adapters.persona.documents import rows_of
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 _WHERE = "OpenClaw's sessions"
-_OLD_RELEASE = "this release of OpenClaw has no command that takes sessions over"
-_NOT_THERE = "OpenClaw did not take it"
 _SECONDS = 900.0
 
 NODES, WINDOWS, EVENTS = (
@@ -43,22 +41,24 @@ def deliveries(installation: Installation, tables: Mapping[str, bytes]) -> list[
         return []
     places: dict[Place, str] = {(path, (id,)): id for path in filter(is_of_sessions, tables) for id in texts}
     if installation.layout != NEW or installation.program is None:
-        return [Delivery(places, _WHERE, _OLD_RELEASE if installation.layout != NEW else NO_PROGRAM)]
+        is_old = installation.layout != NEW
+        reason = Reason(StaysOut.OLD_RELEASE, runtime=RUNTIME) if is_old else NO_PROGRAM
+        return [Delivery(places, _WHERE, reason)]
     folder = session_files.folder_of(installation.state_dir, installation.native_id)
     index = {key: entry for key, entry in _index(tables).items() if str(entry.get("sessionId")) in texts}
     files: list[tuple[Path, bytes]] = [(folder / f"{id}.jsonl", text) for id, text in sorted(texts.items())]
     files.append((folder / session_files.INDEX, json.dumps(index).encode()))
     command, environment = command_of(installation, ["doctor", "--fix", "--non-interactive"])
-    return [Delivery(places, _WHERE, "", command, environment, None, tuple(files), timeout_seconds=_SECONDS)]
+    return [Delivery(places, _WHERE, None, command, environment, None, tuple(files), timeout_seconds=_SECONDS)]
 
 
-def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, str]:
+def not_arrived(installation: Installation, delivery: Delivery) -> dict[Place, Reason]:
     """What of a delivery of sessions is not in the runtime's database now, each with why."""
     try:
         there = _present(installation)
     except AdapterError as error:
-        return dict.fromkeys(delivery.places, error.message)
-    return {place: _NOT_THERE for place, id in delivery.places.items() if id not in there}
+        return dict.fromkeys(delivery.places, Reason(StaysOut.RUNTIME_PROBLEM, message=error.message))
+    return {place: NOT_TAKEN for place, id in delivery.places.items() if id not in there}
 
 
 def _present(installation: Installation) -> set[str]:

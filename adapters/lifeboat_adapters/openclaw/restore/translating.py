@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import ForeignCredential, Place, Translation
+from lifeboat_adapters.credentials import ForeignCredential, Place, StaysOut, Translation
 from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.credentials.profiles import AGENT
 from lifeboat_adapters.openclaw.restore.config_merging import OLD
 from lifeboat_adapters.openclaw.restore.delivery import dotenv_line
 from lifeboat_adapters.purposes import DEFAULT, EMPTY, TAKEN, NoPlace, Purpose, Use, name_of, placed, variable
 from lifeboat_alf import codec, times
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 CONFIG = f"{paths.HOME}{paths.CONFIG}"
 VARIABLES = f"{paths.HOME}.env"
 
-NEW_GATEWAY = "what opens OpenClaw's gateway is made by itself: pair your devices again"
-NOT_A_LINE = "it does not fit on a line of a .env file"
+NEW_GATEWAY = Reason(StaysOut.NEW_GATEWAY, runtime="OpenClaw")
+NOT_A_LINE = Reason(StaysOut.NOT_A_LINE)
 
 _CHANNEL_FIELDS = {
     ("telegram", "bot_token"): "botToken",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.contract import Files
 from lifeboat_adapters.credentials import Need
 from lifeboat_adapters.persona import skill_needs
 from lifeboat_adapters.persona.skill_needs import SkillNeeds
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.layers.identity import PERSONA
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _ABOVE = ("", "mcp.servers.", "mcp_servers.", "skills.", "skills.entries.", "providers.tts.", "channels.")
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_alf import times
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 TOKEN = "token"
 LOGIN = ("access_token", "refresh_token", "id_token")

@@ -20,8 +20,8 @@ from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import profiles, secrets
 from lifeboat_adapters.zeroclaw.restore import toml_text
 from lifeboat_alf import codec
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 Named = tuple[str, ...]
 """A table that an agent may name: ("channels", "telegram", "work"), ("risk_profiles", "strict")."""
 

@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from lifeboat_adapters.contract import Installation, Row
 from lifeboat_adapters.database_reading import as_json, columns_of, key_of, problem_of_table, read_database
@@ -21,9 +20,9 @@ from lifeboat_adapters.held_files import Grounds, followed
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import config, host, paths
 from lifeboat_adapters.zeroclaw.databases import brain
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
 
-JsonObject = dict[str, Any]
 Where = tuple[str, tuple[str, ...]]
 
 CRON, KNOWLEDGE, SESSIONS = "cron/jobs.db", "knowledge.db", "sessions/sessions.db"

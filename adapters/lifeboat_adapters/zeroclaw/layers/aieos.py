@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 from lifeboat_adapters.zeroclaw.layers import aieos_lists as lists
 from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, anywhere, is_share, is_text, is_texts
 from lifeboat_adapters.zeroclaw.layers.pointers import Pointer, get, put, take
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 EXTENSIONS = "aieos_extensions"
 OCEAN = ("openness", "conscientiousness", "extraversion", "agreeableness", "neuroticism")

@@ -9,8 +9,8 @@ from typing import Any
 
 from lifeboat_adapters.zeroclaw.layers.aieos_values import anywhere, is_text, is_texts
 from lifeboat_adapters.zeroclaw.layers.pointers import GONE, Pointer, get, put, take
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 Segment = tuple[Pointer, int]
 """Where goals stood, and how many."""
 

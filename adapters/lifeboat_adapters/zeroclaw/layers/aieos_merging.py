@@ -9,8 +9,7 @@ from lifeboat_adapters.zeroclaw.layers import aieos
 from lifeboat_adapters.zeroclaw.layers import aieos_lists as lists
 from lifeboat_adapters.zeroclaw.layers.aieos_values import MEMORY, is_text, is_texts
 from lifeboat_adapters.zeroclaw.layers.pointers import GONE, get, put, take
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 def merged(document: JsonObject, before: JsonObject, now: JsonObject) -> JsonObject:

@@ -7,14 +7,12 @@ of the rest, so that capture knows it again and does not take its own words for 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 from lifeboat_adapters.zeroclaw.layers.aieos import to_aieos
 from lifeboat_adapters.zeroclaw.layers.aieos_values import is_text
 from lifeboat_adapters.zeroclaw.layers.pointers import GONE, Pointer, get, put
 from lifeboat_alf import codec
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 MARK = "@lifeboat"
 """ZeroClaw passes over keys that begin with `@`."""

@@ -11,8 +11,7 @@ from lifeboat_adapters.contract import Files
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import BadJson
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 CONFIG = paths.HOME + paths.CONFIG
 AIEOS = "aieos"

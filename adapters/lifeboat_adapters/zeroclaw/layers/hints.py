@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
 from lifeboat_adapters.persona import hints, overlay, reading
 from lifeboat_adapters.persona.documents import text_of
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.layers import aieos, documents, identity, models
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 WEIGHTS = ("vector_weight", "keyword_weight")
 EMBEDDING = ("provider", "model", "dimensions")

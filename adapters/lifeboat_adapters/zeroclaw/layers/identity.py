@@ -12,8 +12,7 @@ from lifeboat_adapters.zeroclaw.layers import aieos, aieos_synthesis, documents,
 from lifeboat_adapters.zeroclaw.layers.documents import Aieos
 from lifeboat_alf import layout
 from lifeboat_alf.json_shapes import as_object
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 BLOCKS = {"tools_guidance": paths.TOOLS, "heartbeat_checklist": paths.HEARTBEAT, "bootstrap": paths.BOOTSTRAP}
 """Which file is which block of `identity.prose.custom_blocks`. BOOTSTRAP.md is read in conversations, so it is not the

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from lifeboat_adapters.zeroclaw import config
-
-JsonObject = dict[str, Any]
-
+from lifeboat_alf.json_types import JsonObject
 
 _PROVIDER = ("default_provider", "default_model_provider", "model_provider")
 _MODEL = ("default_model", "model")

@@ -19,8 +19,6 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf import records
 
-JsonObject = dict[str, Any]
-
 CORE, DAILY, CONVERSATION = "core", "daily", "conversation"
 _TO_FORMAT = {CORE: ("summary", None), DAILY: ("episodic", "daily_log"), CONVERSATION: ("episodic", "conversation")}
 _TO_ZEROCLAW = {"daily_log": DAILY, "conversation": CONVERSATION}

@@ -17,9 +17,8 @@ from lifeboat_adapters.database_reading import as_json, from_json
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.memories import kinds
 from lifeboat_alf import records, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
-
-JsonObject = dict[str, Any]
 
 ROW, TEXT = "row", "text"
 """In `raw_source_format.zeroclaw`: the columns, and the mark of the content they belong to."""

@@ -19,12 +19,11 @@ from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.remote.servers import CONNECT_SECONDS, FIX, STATEMENT_SECONDS, Server
 from lifeboat_adapters.zeroclaw.remote.values import floats_of, same_moment, without_place
 from lifeboat_alf import codec, embeddings
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg import sql
-
-JsonObject = dict[str, Any]
 
 _REQUIRED = ("id", "key", "content", "category", "created_at", "updated_at")
 _OWNER = "agent_id"
@@ -180,7 +179,7 @@ def _connected(server: Server) -> Iterator[psycopg.Connection[Any]]:
         )
     except (psycopg.Error, ValueError) as error:
         # What the driver says may repeat the address, and the address holds a password.
-        raise RuntimeDatabaseError(_why_not_connected(str(error)), fix=FIX) from None
+        raise RuntimeDatabaseError(_why_not_connected(error), fix=FIX) from None
     try:
         with opened as connection:
             yield connection
@@ -189,12 +188,20 @@ def _connected(server: Server) -> Iterator[psycopg.Connection[Any]]:
         raise RuntimeDatabaseError(f"PostgreSQL: {said}", fix=FIX) from None
 
 
-def _why_not_connected(said: str) -> str:
-    if any(word in said for word in _REFUSED):
-        return "PostgreSQL refuses the user, the password or the database of its memories"
-    if "timeout" in said:
+def _why_not_connected(error: Exception) -> str:
+    import psycopg
+
+    if isinstance(error, psycopg.errors.ConnectionTimeout):
         return f"PostgreSQL does not answer within {CONNECT_SECONDS} seconds"
+    if _is_refusal(error):
+        return "PostgreSQL refuses the user, the password or the database of its memories"
     return "PostgreSQL, where its memories are, cannot be reached"
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server answered and refused the user, the password or the database. libpq gives no SQLSTATE for a
+    connection that was not made, so its text decides."""
+    return any(words in str(error) for words in _REFUSED)
 
 
 def _prepare(connection: psycopg.Connection[Any]) -> None:

@@ -24,12 +24,11 @@ from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.remote.servers import CONNECT_SECONDS, FIX, Server
 from lifeboat_adapters.zeroclaw.remote.values import floats_of
 from lifeboat_alf import codec, embeddings
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
     from qdrant_client.http.models import Filter, Record
-
-JsonObject = dict[str, Any]
 
 _OWNER, _TIME, _CREATED = "agent_id", "timestamp", "created_at"
 _PLAIN = ("key", "content", "category", "session_id", "namespace", "importance", "superseded_by", "kind", "pinned")

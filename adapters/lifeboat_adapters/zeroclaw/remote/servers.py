@@ -9,8 +9,8 @@ from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError, SecretsError
 from lifeboat_adapters.memory_stores import VectorModel
 from lifeboat_adapters.zeroclaw import config
-from lifeboat_adapters.zeroclaw.config import JsonObject
 from lifeboat_adapters.zeroclaw.credentials import codec
+from lifeboat_alf.json_types import JsonObject
 
 CONNECT_SECONDS, STATEMENT_SECONDS = 5, 60
 FIX = "zeroclaw doctor"

@@ -18,9 +18,8 @@ from lifeboat_adapters.zeroclaw import paths
 from lifeboat_adapters.zeroclaw.memories import rows
 from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, digest, fitted
 from lifeboat_alf import effective, metas, records, times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 MEMORY = "memory"
 WAITS = "a credential was cut out of it; --with-credentials puts it back"

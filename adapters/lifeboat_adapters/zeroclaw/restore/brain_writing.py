@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
@@ -22,8 +21,7 @@ from lifeboat_adapters.zeroclaw.restore import brain_rows, database_files, ddl, 
 from lifeboat_adapters.zeroclaw.restore.brain_rows import Decisions, Put, There, Wanted
 from lifeboat_adapters.zeroclaw.restore.columns import Column, columns
 from lifeboat_alf.embeddings import Vectors
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 SNAPSHOT = "MEMORY_SNAPSHOT.md"
 """ZeroClaw makes memories of it whenever it finds no database beside it, and they are never all of them."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 

@@ -13,7 +13,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from lifeboat_adapters.contract import Installation, Merged
-from lifeboat_adapters.credentials import UnparsableSecrets
+from lifeboat_adapters.credentials import StaysOut, UnparsableSecrets
 from lifeboat_adapters.merging import KEPT, Change, Missing, has, joined, merge_dotenv
 from lifeboat_adapters.secrets import dotenv, json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path
@@ -23,12 +23,13 @@ from lifeboat_adapters.zeroclaw.credentials import codec, profiles, secrets, sha
 from lifeboat_adapters.zeroclaw.restore import config_schema, toml_text
 from lifeboat_adapters.zeroclaw.restore.config_schema import config_table
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
-JsonObject = dict[str, Any]
 Same = Callable[[Any, Any], bool]
 
-_OF_ANOTHER = "another agent here has this name"
-_IN_COMMON = "other agents here use what it would change"
+_OF_ANOTHER = Reason(StaysOut.OF_ANOTHER_AGENT)
+_IN_COMMON = Reason(StaysOut.IN_COMMON)
 _ANOTHER_FOLDER = "it names a folder of the other machine"
 
 
@@ -52,7 +53,7 @@ def merge_home(
     path: str,
     found: bytes | None,
     wanted: bytes,
-    left_out: Mapping[Path, str],
+    left_out: Mapping[Path, Reason],
     state: Any,
     user_home: FilePath,
     now: str,
@@ -91,7 +92,7 @@ def _leaves(name: str, data: bytes) -> list[Leaf]:
 
 
 def merge_config(
-    found: bytes | None, wanted: bytes, place: Place, left_out: Mapping[Path, str], same: Same | None = None
+    found: bytes | None, wanted: bytes, place: Place, left_out: Mapping[Path, Reason], same: Same | None = None
 ) -> Merged:
     """`config.toml`. One that is not there (None) is taken over as it is, but for where the agent lives. `left_out`
     says of paths why they must not be put in. Raises ValueError when either is no configuration."""
@@ -104,10 +105,10 @@ def merge_config(
         out = sorted((path for path in left_out if has(values, path)), key=_index, reverse=True)
         changes = [Change(path, remove=True) for path in out]
         changed = toml_text.change(wanted, [*changes, *_settling(values, place)])
-        return Merged(changed.data, {(): ""} | dict(left_out), rewritten=changed.rewritten)
+        return Merged(changed.data, {(): None, **left_out}, rewritten=changed.rewritten)
     # The archive's agent has its later name from the start: what it turns into refers to it by that name.
     mapped = config_schema.in_schema(_renamed(values, alias, place.alias), schema, place.alias)
-    decided = dict(left_out)
+    decided: dict[Path, Reason | None] = dict(left_out)
 
     def original(path: Path) -> Path:
         before_renaming = mapped.original(path)
@@ -200,7 +201,7 @@ def _is_workspace(named: str, place: Place) -> bool:
 
 def _of_others(
     values: JsonObject, there: JsonObject, place: Place, is_secret: Callable[[Path], bool]
-) -> dict[Path, str]:
+) -> dict[Path, Reason]:
     """Take out of an archive's configuration what says something about other agents here, and say why by path: their
     own tables; and, for an agent that is new here, settings inside of what they use already. A provider that gets an
     address from the archive would be sent everybody's key."""
@@ -209,7 +210,7 @@ def _of_others(
     here = {agent.alias for agent in config.agents(there)}
     tables, jobs = config_table(values, "agents"), config_table(values, "cron")
     others = here - {place.alias}
-    refused: dict[Path, str] = {("agents", name): _OF_ANOTHER for name in tables.keys() & others}
+    refused: dict[Path, Reason] = {("agents", name): _OF_ANOTHER for name in tables.keys() & others}
     for name, job in jobs.items():
         if isinstance(job, dict) and not others.isdisjoint(str(job.get(field)) for field in ("agent", "agent_alias")):
             refused["cron", name] = _OF_ANOTHER
@@ -266,20 +267,20 @@ def _same_for(folder: FilePath) -> Same:
 # Logins -------------------------------------------------------------------------------------------------------------
 
 
-def merge_profiles(found: bytes | None, wanted: bytes, left_out: Mapping[Path, str], now: str) -> Merged:
+def merge_profiles(found: bytes | None, wanted: bytes, left_out: Mapping[Path, Reason], now: str) -> Merged:
     """`auth-profiles.json`, profile by profile: one that is there stays while it is usable. Raises ValueError."""
     document = profiles.parse(wanted)
     if found is None and not left_out:
-        return Merged(wanted, {(): ""})
+        return Merged(wanted, {(): None})
     there: JsonObject = {"schema_version": 1} if found is None else profiles.parse(found)
-    decided: dict[Path, str] = {}
+    decided: dict[Path, Reason | None] = {}
     known = there.setdefault("profiles", {})
     if not isinstance(known, dict):
         raise ValueError("its profiles are no object")
     listed = config_table(document, "profiles")
     for id, values in listed.items():
         path: Path = ("profiles", id)
-        reason = next((why for out, why in left_out.items() if out[:2] == path), "") or _reason(
+        reason = next((why for out, why in left_out.items() if out[:2] == path), None) or _reason(
             known.get(id), values, now
         )
         decided[path] = reason
@@ -293,11 +294,11 @@ def merge_profiles(found: bytes | None, wanted: bytes, left_out: Mapping[Path, s
     return Merged(found if found is not None and profiles.parse(found) == there else data, decided)
 
 
-def _reason(found: Any, wanted: Any, now: str) -> str:
-    """Why a stored profile is not replaced, "" when it may be."""
+def _reason(found: Any, wanted: Any, now: str) -> Reason | None:
+    """Return why a stored profile is not replaced, None when it may be."""
     if not isinstance(found, dict) or found == wanted:
-        return ""
-    return KEPT if is_usable(found, now) else ""
+        return None
+    return KEPT if is_usable(found, now) else None
 
 
 def is_usable(values: JsonObject, now: str) -> bool:

@@ -15,8 +15,7 @@ from lifeboat_adapters.secrets.leaves import Path
 from lifeboat_adapters.zeroclaw import config
 from lifeboat_adapters.zeroclaw.restore.provider_names import DEFAULT, provider_name
 from lifeboat_adapters.zeroclaw.restore.translated import RETIRED, Translated
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
@@ -383,13 +382,13 @@ def _earlier(values: JsonObject, schema: int, alias: str) -> Translated:
         for key, value in settings.items():
             if key in names:
                 done.put(_place_of(("providers", names[key]), schema), value, (*origin, key))
-                done.refused[*origin, key] = ""
+                done.refused[*origin, key] = None
     for name in agent.get("channels") or ():
         kind, _, account = str(name).partition(".")
         for key, value in config_table(values, "channels", kind, account).items():
             done.put(_place_of(("channels", kind, key), schema), value, ("channels", kind, account, key))
-            done.refused.setdefault(("channels", kind, account, key), "")
+            done.refused.setdefault(("channels", kind, account, key), None)
     if identity := config_table(agent, "identity"):
         done.put(("identity",), identity, ("agents", alias, "identity"))
-        done.refused["agents", alias, "identity"] = ""
+        done.refused["agents", alias, "identity"] = None
     return done

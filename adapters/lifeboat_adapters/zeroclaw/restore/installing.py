@@ -10,8 +10,8 @@ from pathlib import Path
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.zeroclaw import config, host, paths
-from lifeboat_adapters.zeroclaw.config import JsonObject
 from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
 
 _CONFIG = paths.HOME + paths.CONFIG

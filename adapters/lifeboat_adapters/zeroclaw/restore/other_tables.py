@@ -24,8 +24,8 @@ from lifeboat_adapters.zeroclaw.databases import brain, tables
 from lifeboat_adapters.zeroclaw.restore import database_files, ddl
 from lifeboat_adapters.zeroclaw.restore.columns import Column, Unfit, columns, digest, fitted
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 
-JsonObject = dict[str, Any]
 Values = tuple[Any, ...]
 
 ROW = "row"

@@ -10,14 +10,15 @@ import json
 from collections.abc import Mapping
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import KeyFile, Recrypted, UnparsableSecrets
+from lifeboat_adapters.credentials import KeyFile, Recrypted, StaysOut, UnparsableSecrets
 from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.secrets import json5, toml
 from lifeboat_adapters.secrets.leaves import Leaf, Path
 from lifeboat_adapters.zeroclaw import config, paths
 from lifeboat_adapters.zeroclaw.credentials import codec, profiles, secrets
+from lifeboat_alf.reasons import Reason
 
-LOCKED = f"ZeroClaw sealed it with a {paths.SECRET_KEY} that is not here, and it can only be used beside that"
+LOCKED = Reason(StaysOut.LOCKED, runtime="ZeroClaw", key=paths.SECRET_KEY)
 
 
 def key_file(installation: Installation) -> KeyFile | None:
@@ -59,7 +60,7 @@ def recrypted(
         return Recrypted(data)
     secret = None if key is None else codec.key_of(key.data)
     target = secret if encrypts(installation) else None
-    unreadable: dict[Path, str] = {}
+    unreadable: dict[Path, Reason] = {}
     pieces: list[bytes] = []
     at = 0
     for leaf in _leaves(name, data):

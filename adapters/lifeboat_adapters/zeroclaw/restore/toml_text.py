@@ -17,8 +17,7 @@ from tomlkit.exceptions import TOMLKitError
 from lifeboat_adapters.merging import Change
 from lifeboat_adapters.secrets.leaves import BOM
 from lifeboat_adapters.zeroclaw import config
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
 
 
 class Changed(NamedTuple):

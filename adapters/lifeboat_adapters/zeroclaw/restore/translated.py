@@ -6,12 +6,13 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from lifeboat_adapters.credentials import StaysOut
 from lifeboat_adapters.secrets.leaves import Path
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
-JsonObject = dict[str, Any]
-
-RETIRED = "the release of ZeroClaw that this installation is for does not know it"
-TAKEN = "what it turns into is set by something else in the same file"
+RETIRED = Reason(StaysOut.RETIRED, runtime="ZeroClaw")
+TAKEN = Reason(StaysOut.SET_BY_ANOTHER)
 
 
 @dataclass(slots=True)
@@ -22,7 +23,7 @@ class Translated:
 
     values: JsonObject
     origins: dict[Path, Path] = field(default_factory=dict)
-    refused: dict[Path, str] = field(default_factory=dict)
+    refused: dict[Path, Reason | None] = field(default_factory=dict)
 
     def original(self, path: Path) -> Path:
         """Where what stands at a path stood before."""

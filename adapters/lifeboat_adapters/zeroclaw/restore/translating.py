@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lifeboat_adapters.contract import Installation
-from lifeboat_adapters.credentials import ForeignCredential, Place, Translation, UnparsableSecrets
+from lifeboat_adapters.credentials import ForeignCredential, Place, StaysOut, Translation, UnparsableSecrets
 from lifeboat_adapters.persona.documents import StateFiles
 from lifeboat_adapters.purposes import (
     CHANNELS,
@@ -31,17 +31,17 @@ from lifeboat_adapters.zeroclaw.credentials import profiles
 from lifeboat_adapters.zeroclaw.restore import toml_text
 from lifeboat_adapters.zeroclaw.restore.provider_names import provider_name
 from lifeboat_alf import layout
-
-JsonObject = dict[str, Any]
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.reasons import Reason
 
 CONFIG = f"{paths.HOME}{paths.CONFIG}"
 _OPENCLAW_CONFIG = f"{layout.home_prefix('openclaw')}openclaw.json"
 PROFILES = f"{paths.HOME}{paths.AUTH_PROFILES}"
 
-NEW_GATEWAY = "what opens ZeroClaw's gateway is made by itself: pair your devices again"
-NO_CHANNEL = "ZeroClaw has no channel of this kind"
-LINK = "the login of a channel is for one installation: link the channel again"
-NO_PLACE = "ZeroClaw has no place for the variables of other programs: give it to the skill that needs it"
+NEW_GATEWAY = Reason(StaysOut.NEW_GATEWAY, runtime="ZeroClaw")
+NO_CHANNEL = Reason(StaysOut.NO_CHANNEL, runtime="ZeroClaw")
+LINK = Reason(StaysOut.LINK_AGAIN)
+NO_PLACE = Reason(StaysOut.NO_VARIABLES, runtime="ZeroClaw")
 
 _CHANNEL_NAMES = {"feishu": "lark", "nextcloud-talk": "nextcloud_talk", "qqbot": "qq"}
 _FIELDS = {("discord", "token"): "bot_token", ("matrix", "token"): "access_token", ("telegram", "token"): "bot_token"}

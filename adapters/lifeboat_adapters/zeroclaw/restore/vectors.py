@@ -23,9 +23,8 @@ from lifeboat_adapters.zeroclaw.memories import rows
 from lifeboat_adapters.zeroclaw.restore.brain_rows import Decisions, Wanted
 from lifeboat_alf import effective, layout, records, times
 from lifeboat_alf.embeddings import Vectors, is_vector
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-
-JsonObject = dict[str, Any]
 
 META = ("embedding_provider", "embedding_model", "embedding_dimensions")
 _MODEL, _DIMENSIONS = "text-embedding-3-small", 1536

@@ -13,9 +13,10 @@ from typing import IO, Any, BinaryIO, cast
 from lifeboat_alf import attachments
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.errors import AlfError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import Sequence
 from lifeboat_daemon.remotes.sealed import file_names
 from lifeboat_daemon.remotes.sealed.files import Files
 from lifeboat_daemon.remotes.sealed.head import FileReference

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence as Many
-from typing import Any
 
 import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Sequence
 from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
 from lifeboat_endpoint.remote.contract import RemoteHead
@@ -26,8 +26,6 @@ from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised
 from lifeboat_keys.trusted import Trusted
-
-JsonObject = dict[str, Any]
 
 KIND = "lifeboat sealed log"
 VERSION, BEFORE_PURGES = 2, 1

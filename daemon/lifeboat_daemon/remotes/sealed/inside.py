@@ -11,11 +11,12 @@ import msgspec
 
 from lifeboat_alf import codec, redactions
 from lifeboat_alf.errors import RedactionInvalid
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_daemon.remotes.sealed import file_names, index
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Purges, Row, signature_of
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Purges, Row, signature_of
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
 from lifeboat_daemon.remotes.sealed.owner import Owner

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
@@ -24,7 +25,7 @@ from lifeboat_daemon.remotes.sealed.arriving import Arriving
 from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, name_of
 from lifeboat_daemon.remotes.sealed.erasing import Erasing
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, remote_head, row_of, with_signature
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, remote_head, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.large_files import LargeFiles

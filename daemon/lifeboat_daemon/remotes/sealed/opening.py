@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from lifeboat_alf.codec import JsonObject
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import bundling
 from lifeboat_daemon.remotes.contract import Material

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lifeboat_alf.codec import JsonObject
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_keys import age, former, redacting
 from lifeboat_keys.device_key import DeviceKey

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 from lifeboat_alf import redactions
 from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_daemon.remotes.sealed.erasing import Erasing
-from lifeboat_daemon.remotes.sealed.head import JsonObject
 from lifeboat_daemon.remotes.sealed.heads import Heads
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.owner import Owner

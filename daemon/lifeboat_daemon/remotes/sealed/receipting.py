@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from lifeboat_alf import times
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_daemon.remotes.sealed import looking
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import JsonObject, Row
+from lifeboat_daemon.remotes.sealed.head import Row
 from lifeboat_daemon.remotes.sealed.heads import Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.looking import Read

@@ -18,6 +18,7 @@ from lifeboat_alf.delta import write_delta
 from lifeboat_alf.diff import diff
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.joining import contested
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.steps import Step, reached
@@ -27,7 +28,7 @@ from lifeboat_daemon.remotes.sealed import compacting, file_names, looking
 from lifeboat_daemon.remotes.sealed.bundles import Shelf
 from lifeboat_daemon.remotes.sealed.compacting import Make
 from lifeboat_daemon.remotes.sealed.files import HeadMoved
-from lifeboat_daemon.remotes.sealed.head import Head, JsonObject, Row, sequence_of
+from lifeboat_daemon.remotes.sealed.head import Head, Row, sequence_of
 from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_daemon.remotes.sealed.looking import Placed, Read

@@ -9,6 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from lifeboat_alf.errors import SignatureError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
@@ -18,7 +19,7 @@ from lifeboat_daemon.remotes.sealed.bundles import Shelf, name_of, size_of
 from lifeboat_daemon.remotes.sealed.chain import Chain
 from lifeboat_daemon.remotes.sealed.compacting import Make
 from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved, StoredFile
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, JsonObject, Row, row_of, with_signature
+from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row, row_of, with_signature
 from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
 from lifeboat_daemon.remotes.sealed.inside import Inside
 from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere

@@ -12,10 +12,11 @@ import contextlib
 import time
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_daemon import agents, clock_trust, syncing
 from lifeboat_daemon.context import Context
@@ -25,8 +26,6 @@ from lifeboat_daemon.work.operations.standing import facts
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 _SWEPT = "swept"
 _SWEEP_EVERY = timedelta(days=1)

@@ -11,10 +11,11 @@ around found before. A folder of the user's home with one of the `watch_names` t
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import describe_refusal
 from lifeboat_daemon import offers
 from lifeboat_daemon.agent import everyone
@@ -23,8 +24,6 @@ from lifeboat_daemon.offers import Offer
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

@@ -7,18 +7,17 @@ Nothing here fails: a way in which nobody could be told says why.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.errors import BadRequest
 from lifeboat_daemon.health import notifiers
 from lifeboat_daemon.health.notices import Notice
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

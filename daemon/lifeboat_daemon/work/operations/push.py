@@ -10,8 +10,9 @@ pieces of a large one, it can be stopped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import status
 from lifeboat_daemon.errors import BadRequest
 from lifeboat_daemon.remotes import registry
@@ -19,8 +20,6 @@ from lifeboat_daemon.remotes import registry
 if TYPE_CHECKING:
     from lifeboat_daemon.remotes.contract import RemoteConfig
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

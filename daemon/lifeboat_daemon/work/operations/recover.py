@@ -5,15 +5,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import recovery
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

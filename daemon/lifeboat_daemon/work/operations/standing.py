@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import status
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -16,8 +17,6 @@ from lifeboat_daemon.watch import planning
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

@@ -5,12 +5,12 @@ How each of them stands is in the receipts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from lifeboat_alf.json_types import JsonObject
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

@@ -11,8 +11,9 @@ None and `deferred` says why.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import status, verification
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
@@ -21,8 +22,6 @@ from lifeboat_daemon.schedule import conditions
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 SAVING = "the battery is to be saved: every kept sequence is read back when the machine is on the mains"
 

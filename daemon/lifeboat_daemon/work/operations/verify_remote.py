@@ -10,16 +10,15 @@ that could be held against what is here. `drill`: what the restore drill of the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon import status
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.work.operations.push import named
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work
-
-JsonObject = dict[str, Any]
 
 
 def run(work: Work) -> JsonObject:

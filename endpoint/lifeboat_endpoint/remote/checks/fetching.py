@@ -10,9 +10,10 @@ from dataclasses import replace
 from lifeboat_alf import merkle
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import Entry, GoneRecord, JsonObject, Record, Sequence, State
+from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
 from lifeboat_alf.testing import MemoryState
 from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, expect, expect_equal, refused

@@ -9,10 +9,11 @@ from dataclasses import replace
 from lifeboat_alf import ids, merkle, redactions, times
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Edit, Redaction, Replacement
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_alf.state import JsonObject, Record, State
+from lifeboat_alf.state import Record, State
 from lifeboat_endpoint.errors import AgentErased, RemoteRefused, UnknownThere
 from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, again, expect, expect_equal, refused
 from lifeboat_endpoint.remote.contract import RedactionState, Remote

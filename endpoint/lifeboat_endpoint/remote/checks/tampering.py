@@ -10,8 +10,8 @@ from dataclasses import replace
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.container import ArchiveWriter
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import entries_checksum
-from lifeboat_alf.state import JsonObject
 from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.remote.checks.trial import Trial, bundle, expect, expect_equal, refused
 from lifeboat_endpoint.remote.contract import Bundle

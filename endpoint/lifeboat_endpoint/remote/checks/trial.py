@@ -12,9 +12,10 @@ from typing import TypeVar
 from lifeboat_alf import codec, ids, layout, times
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import JsonObject, Sequence
+from lifeboat_alf.state import Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
 from lifeboat_endpoint.remote.contract import TRIAL, Bundle, BundleKind, Remote, RemoteHead, RemoteSequence
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, take_over
