@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from lifeboat_alf.seams.files import FileOperations, write_atomic
 from lifeboat_daemon import state_cache
-from lifeboat_daemon.control.protocol import JsonObject
 from lifeboat_daemon.home import Home
+
+JsonObject = dict[str, Any]
 
 _FILE = "dashboard.json"
 _FORMAT = 1
