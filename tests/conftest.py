@@ -9,11 +9,15 @@ import re
 import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from support.prepared_folders import PreparedFolders
+
+if TYPE_CHECKING:
+    from support.daemon.protected import Protected
 
 pytest_plugins = ["support.parallel"]
 
@@ -86,6 +90,14 @@ def signals_handled_as_before() -> Iterator[None]:
 def prepared_folders(tmp_path_factory: pytest.TempPathFactory) -> PreparedFolders:
     """Folders that are built once in this process and restored for each test."""
     return PreparedFolders(tmp_path_factory.mktemp("prepared"))
+
+
+@pytest.fixture
+def ada(prepared_folders: PreparedFolders) -> Protected:
+    """Return an agent that was just added, with its first sequence. A file whose tests need more defines its own."""
+    from support.daemon.protected import protected_agent
+
+    return prepared_folders.restore("agent just added", protected_agent)
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ _KIND = re.compile(r"[a-z][a-z0-9_.]{0,39}")
 _SENTENCE = re.compile(r"[A-Za-z][A-Za-z0-9_.,:() -]{0,79}")
 _RELEASE = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6}){1,3}([a-z]{1,4}[0-9]{1,4})?(\+[0-9a-z.]{1,16})?")
 _MANY = 50
-_OURS = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
+_OURS = "lifeboat_"
 
 
 class Word(str):

@@ -34,7 +34,7 @@ from lifeboat_daemon.exchange.new_file import new_file
 from lifeboat_daemon.home import FOLDERS, file_system_of
 from lifeboat_daemon.logs import kind_of, told
 from lifeboat_daemon.release import release
-from lifeboat_daemon.remotes import support as remote_support
+from lifeboat_daemon.remotes import support_details
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_daemon.status import AgentStatus, status
 from lifeboat_endpoint.vault import Vault
@@ -187,7 +187,7 @@ def _agent_status(context: Context, one: AgentStatus) -> JsonObject:
 
 def _remotes(context: Context) -> JsonObject:
     numbers = {agent.id: _number(at) for at, agent in enumerate(everyone(context), start=1)}
-    return remote_support.told(context, numbers)
+    return support_details.told(context, numbers)
 
 
 def _runtime(context: Context, name: str) -> str:

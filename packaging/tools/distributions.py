@@ -11,16 +11,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from facts import ROOT, project, tracked, version
+from facts import ROOT, packages, project, tracked, version
 
-PACKAGES = {
-    "alf": "lifeboat_alf",
-    "keys": "lifeboat_keys",
-    "adapters": "lifeboat_adapters",
-    "endpoint": "lifeboat_endpoint",
-    "daemon": "lifeboat_daemon",
-    "tui": "lifeboat_tui",
-}
+PACKAGES = packages()
 """{folder of the tree: the package in it}."""
 
 

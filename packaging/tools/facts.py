@@ -33,6 +33,12 @@ def project(source: Path = ROOT) -> dict[str, Any]:
     return table
 
 
+def packages(source: Path = ROOT) -> dict[str, str]:
+    """The packages that a wheel of a source tree holds: {folder of the tree: the package in it}."""
+    tools = tomllib.loads((source / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    return dict(place.split("/") for place in tools["hatch"]["build"]["targets"]["wheel"]["packages"])
+
+
 def version(source: Path = ROOT) -> str:
     """The version of a source tree. It is written in pyproject.toml and nowhere else."""
     return str(project(source)["version"])

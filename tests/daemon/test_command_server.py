@@ -15,9 +15,9 @@ from typing import Any
 import psutil
 import pytest
 
-from lifeboat_daemon.command_server import messages
 from lifeboat_daemon.command_server.refusals import refusal
 from lifeboat_daemon.command_server.server import AT_ONCE
+from lifeboat_daemon.control import command_messages
 from lifeboat_daemon.control.commands import FORKS, Commands, Progress
 from lifeboat_daemon.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from support import preloaded
@@ -90,7 +90,7 @@ def test_too_much_input_is_refused_and_the_server_goes_on(tmp_path: Path, forks:
     async def story() -> None:
         async with commands(tmp_path, forks=forks) as made:
             with pytest.raises(BadRequest, match="16 MiB"):
-                await made.run("status", text="x" * messages.LONGEST_REQUEST)
+                await made.run("status", text="x" * command_messages.LONGEST_REQUEST)
             assert (await made.run("status")).status == 0
 
     run(story())
@@ -151,7 +151,7 @@ def test_an_answer_that_is_too_large_is_said_to_be(tmp_path: Path) -> None:
     async def story() -> None:
         async with commands(tmp_path) as made:
             with pytest.raises(UnexpectedError, match="64 MiB can be taken"):
-                await made.run("large", str(messages.MOST_SAID))
+                await made.run("large", str(command_messages.MOST_SAID))
             said = await made.run("large", str(3 * 1024 * 1024))
             assert len(said.document["text"]) == 3 * 1024 * 1024
 

@@ -15,6 +15,8 @@ import pytest
 from lifeboat_daemon import http
 from lifeboat_daemon.errors import AnsweredWithError, NetworkError, Unreachable
 from lifeboat_daemon.http import Limits
+from support.packages import PACKAGES
+from support.paths import ROOT
 from support.talking_server import TalkingServer, status, talking_server
 
 TOPIC = "topic-only-ada-knows"
@@ -178,10 +180,9 @@ def test_the_pauses_grow_and_are_never_the_same() -> None:
 
 
 def test_no_other_module_imports_httpx() -> None:
-    folder = Path(http.__file__).parent
     importing = re.compile(r"^\s*(import|from) httpx\b", re.MULTILINE)
-    found = {path.name for path in folder.rglob("*.py") if importing.search(path.read_text())}
-    assert found == {"http.py"}
+    modules = (path for folder, name in PACKAGES.items() for path in (ROOT / folder / name).rglob("*.py"))
+    assert [path for path in modules if importing.search(path.read_text())] == [Path(http.__file__)]
 
 
 def test_importing_it_does_not_import_httpx() -> None:

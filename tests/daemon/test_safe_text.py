@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import lifeboat_daemon
+from lifeboat_daemon import cli
 from lifeboat_daemon.cli.program import run
 from lifeboat_daemon.safe_text import (
     END_OF_ISOLATE,
@@ -40,7 +40,7 @@ NAMES = (
     "i\U000e0041tag.md",
     "j\u05d0\u05d1.md",
 )
-CODE = Path(lifeboat_daemon.__file__).parent
+CODE = Path(cli.__file__).parent
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,29 +156,30 @@ def test_a_plan_in_json_names_the_same_files(hostile: dict[str, str], capsys: py
 # Held by the code itself ------------------------------------------------------------------------------------------
 
 PRINTERS = {
-    "cli/output.py": "the one place",
-    "cli/word_screen.py": "words of a key, which come from the list of words",
-    "cli/private_texts.py": "words and the recovery kit",
-    "cli/status_watch.py": "a page of lines that Output wrote",
-    "cli/endpoint_audit.py": "escaped on a terminal",
+    "lifeboat_daemon.cli.output": "the one place",
+    "lifeboat_daemon.cli.word_screen": "words of a key, which come from the list of words",
+    "lifeboat_daemon.cli.private_texts": "words and the recovery kit",
+    "lifeboat_daemon.cli.status_watch": "a page of lines that Output wrote",
+    "lifeboat_daemon.cli.endpoint_audit": "escaped on a terminal",
 }
 BLOCKS = {
-    "cli/agents_hook.py",
-    "cli/endpoint_prepare.py",
-    "cli/purge_receipt_texts.py",
-    "cli/purge_text.py",
-    "cli/records.py",
-    "cli/restore.py",
-    "cli/service.py",
+    "lifeboat_daemon.cli.agents_hook",
+    "lifeboat_daemon.cli.endpoint_prepare",
+    "lifeboat_daemon.cli.purge_receipt_texts",
+    "lifeboat_daemon.cli.purge_text",
+    "lifeboat_daemon.cli.records",
+    "lifeboat_daemon.cli.restore",
+    "lifeboat_daemon.cli.service",
 }
 QUESTIONS = ("click.prompt", "click.confirm", "click.echo")
 
 
 def _calls() -> Iterator[tuple[str, str, ast.Call]]:
-    for path in sorted((CODE / "cli").glob("*.py")):
+    for path in sorted(CODE.rglob("*.py")):
+        module = ".".join((cli.__name__, *path.relative_to(CODE).with_suffix("").parts))
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call):
-                yield path.relative_to(CODE).as_posix(), ast.unparse(node.func), node
+                yield module, ast.unparse(node.func), node
 
 
 def test_nothing_prints_beside_the_output() -> None:
@@ -194,7 +195,7 @@ def test_texts_of_several_lines_are_printed_where_they_are_known() -> None:
 def test_questions_hold_no_raw_names() -> None:
     """A question is a constant, or goes through one of the two functions."""
     for file, called, node in _calls():
-        if called in QUESTIONS and file not in ("cli/word_screen.py", "cli/completion.py"):
+        if called in QUESTIONS and file not in ("lifeboat_daemon.cli.word_screen", "lifeboat_daemon.cli.completion"):
             question = ast.unparse(node.args[0])
             is_safe = isinstance(node.args[0], ast.Constant) or "_text(" in question or question == "question"
             assert is_safe, f"{file}: {called}({question})"

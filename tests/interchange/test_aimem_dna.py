@@ -19,8 +19,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lifeboat_daemon
-import lifeboat_endpoint
 from lifeboat_adapters.aimem.consuming import ConsumerOptions, existing_of, plan
 from lifeboat_adapters.aimem.reading import reads_as
 from lifeboat_alf import ids, lifecycle, partitions, records, times
@@ -45,6 +43,8 @@ from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
 from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, sealed
 from support.interchange.brain_servers import BrainServer, brain, contents
+from support.packages import PACKAGES
+from support.paths import ROOT
 
 __all__ = ["brain", "served"]
 
@@ -54,30 +54,30 @@ PART = "a part of those that are listed"
 TEST = "makes data for tests and trials of its own"
 
 WRITERS = {
-    "daemon/capture/commit.py": PART,
-    "daemon/capture/records.py": TRIED,
-    "daemon/capture/row_matching.py": TRIED,
-    "daemon/exchange/foreign.py": ASKED,
-    "daemon/exchange/importing.py": ASKED,
-    "daemon/purge/applying.py": ASKED,
-    "daemon/records.py": ASKED,
-    "daemon/remotes/pulling.py": ASKED,
-    "daemon/remotes/redacting.py": ASKED,
-    "daemon/remotes/sealed/log.py": ASKED,
-    "daemon/restore/taking_back.py": ASKED,
-    "daemon/retention.py": TRIED,
-    "endpoint/legacy/accepting.py": ASKED,
-    "endpoint/legacy/memory.py": PART,
-    "endpoint/maintenance/care.py": TRIED,
-    "endpoint/maintenance/history.py": TRIED,
-    "endpoint/remote/checks/redacting.py": TEST,
-    "endpoint/remote/checks/trial.py": TEST,
-    "endpoint/remote/in_process.py": ASKED,
-    "endpoint/server/routes/redactions.py": ASKED,
-    "endpoint/service/holding.py": ASKED,
-    "endpoint/service/redacting.py": ASKED,
-    "endpoint/testing.py": TEST,
-    "endpoint/vault/draft.py": PART,
+    "lifeboat_daemon.capture.commit": PART,
+    "lifeboat_daemon.capture.records": TRIED,
+    "lifeboat_daemon.capture.row_matching": TRIED,
+    "lifeboat_daemon.exchange.foreign": ASKED,
+    "lifeboat_daemon.exchange.importing": ASKED,
+    "lifeboat_daemon.purge.applying": ASKED,
+    "lifeboat_daemon.records": ASKED,
+    "lifeboat_daemon.remotes.pulling": ASKED,
+    "lifeboat_daemon.remotes.redacting": ASKED,
+    "lifeboat_daemon.remotes.sealed.log": ASKED,
+    "lifeboat_daemon.restore.taking_back": ASKED,
+    "lifeboat_daemon.retention": TRIED,
+    "lifeboat_endpoint.legacy.accepting": ASKED,
+    "lifeboat_endpoint.legacy.memory": PART,
+    "lifeboat_endpoint.maintenance.care": TRIED,
+    "lifeboat_endpoint.maintenance.history": TRIED,
+    "lifeboat_endpoint.remote.checks.redacting": TEST,
+    "lifeboat_endpoint.remote.checks.trial": TEST,
+    "lifeboat_endpoint.remote.in_process": ASKED,
+    "lifeboat_endpoint.server.routes.redactions": ASKED,
+    "lifeboat_endpoint.service.holding": ASKED,
+    "lifeboat_endpoint.service.redacting": ASKED,
+    "lifeboat_endpoint.testing": TEST,
+    "lifeboat_endpoint.vault.draft": PART,
 }
 """Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
 what its user asked to have purged, are asked too: the word is in the signature."""
@@ -110,6 +110,8 @@ MAINTENANCE = {
 }
 """Everything that an endpoint does by itself."""
 
+_OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_tui"}
+"""Packages that have no vault: they make memories for others to write."""
 _CALLS = {"redact", "thin", "drop_old_versions"}
 _LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}
 
@@ -130,12 +132,11 @@ def _writes(tree: ast.AST) -> bool:
 
 
 def _writers() -> Iterator[str]:
-    for name, package in (("daemon", lifeboat_daemon), ("endpoint", lifeboat_endpoint)):
-        assert package.__file__ is not None
-        folder = Path(package.__file__).parent
-        for path in folder.rglob("*.py"):
-            if _writes(ast.parse(path.read_text())):
-                yield f"{name}/{path.relative_to(folder).as_posix()}"
+    for folder, package in PACKAGES.items():
+        if package not in _OUTSIDE:
+            for path in (ROOT / folder / package).rglob("*.py"):
+                if _writes(ast.parse(path.read_text())):
+                    yield ".".join(path.relative_to(ROOT / folder).with_suffix("").parts)
 
 
 def test_066_every_place_that_may_end_a_memory_is_listed() -> None:

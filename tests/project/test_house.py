@@ -10,20 +10,12 @@ from pathlib import Path
 import packaging.version
 import pytest
 
+from support.packages import HEADLESS, PACKAGES
 from support.paths import ROOT
 
-PACKAGES = {
-    "alf": "lifeboat_alf",
-    "keys": "lifeboat_keys",
-    "adapters": "lifeboat_adapters",
-    "endpoint": "lifeboat_endpoint",
-    "daemon": "lifeboat_daemon",
-    "tui": "lifeboat_tui",
-}
 TOP_FOLDERS = {*PACKAGES, "packaging", "tests", "benchmarks", "docs"}
 # What only the dashboard, a worker or a command may load: a daemon that imports one of these is no small daemon.
 HEAVY = ("textual", "httpx", "keyring", "pydantic", "sqlalchemy")
-HEADLESS = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
 
 
 def _modules(package: str) -> list[str]:

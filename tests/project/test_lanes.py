@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support import lanes
+from support.packages import PACKAGES
 from support.parallel import BENCHMARK, recorded_seconds
 from support.paths import ROOT, TESTS
 
 KNOWN = lanes.load_lanes()
-PACKAGES = ("alf", "keys", "adapters", "endpoint", "daemon", "tui")
 seconds_of_parts = st.dictionaries(
     st.sampled_from(["soak", "scale", "real", "bench"]),
     st.lists(st.floats(0, 900), min_size=lanes.PARTS, max_size=lanes.PARTS),
@@ -29,9 +29,9 @@ def test_every_folder_with_tests_stands_in_exactly_one_target() -> None:
     assert not list(TESTS.glob("test_*.py"))
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_folder_of_the_product_says_which_slow_targets_its_changes_affect(package: str) -> None:
-    root = ROOT / package / f"lifeboat_{package}"
+@pytest.mark.parametrize(("folder", "package"), PACKAGES.items())
+def test_every_folder_of_the_product_says_which_slow_targets_its_changes_affect(folder: str, package: str) -> None:
+    root = ROOT / folder / package
     folders = [root, *(path for path in root.iterdir() if path.is_dir() and any(path.rglob("*.py")))]
     missing = {path.relative_to(ROOT).as_posix() for path in folders} - {*KNOWN.affects}
     assert not missing

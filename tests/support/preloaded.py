@@ -41,6 +41,13 @@ _SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
 _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "COVERAGE_")
 """Prefixes of variables that Python reads when it starts."""
+_PRELOADED = (
+    "lifeboat_daemon.service.main",
+    "lifeboat_daemon.service.service",
+    "lifeboat_daemon.watch.watcher",
+    "lifeboat_daemon.work.worker",
+    "lifeboat_daemon.work.operations.capture",
+)
 _HEADER = struct.Struct("!II")
 """Bytes of the request, and of its pid in the answer."""
 _MOST_DESCRIPTORS = 4096
@@ -302,8 +309,8 @@ def _import_program() -> None:
     from lifeboat_daemon.command_server import preloading
 
     preloading.load()
-    for name in ("service.main", "service.service", "watch.watcher", "work.worker", "work.operations.capture"):
-        importlib.import_module(f"lifeboat_daemon.{name}")
+    for name in _PRELOADED:
+        importlib.import_module(name)
 
 
 def _next_request(connection: socket.socket) -> tuple[_Request, list[int]]:

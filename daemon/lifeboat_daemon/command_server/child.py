@@ -14,10 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.command_server import messages
-from lifeboat_daemon.command_server.messages import Ended, Failed, Run, Told
 from lifeboat_daemon.command_server.refusals import refusal
-from lifeboat_daemon.control import failures
+from lifeboat_daemon.control import command_messages, failures
+from lifeboat_daemon.control.command_messages import Ended, Failed, Run, Told
 from lifeboat_daemon.errors import BadRequest, UnexpectedError
 from lifeboat_daemon.progress import Figures
 from lifeboat_keys.hardening import no_core_dumps
@@ -67,7 +66,7 @@ def main() -> None:
     line = sys.stdin.buffer.readline()
     keep_streams()
     leave_terminals_out()
-    found = messages.to_server(line)
+    found = command_messages.to_server(line)
     if isinstance(found, Run):
         perform(Job(found, answers))
 
@@ -92,13 +91,13 @@ def perform(job: Job) -> None:
     status = 1
     try:
         answer, status = _outcome(job)
-        _send(job.answers, messages.encode(answer))
+        _send(job.answers, command_messages.encode(answer))
     finally:
         os._exit(status)  # at once: interpreters that end take milliseconds, and nothing is left to be done
 
 
 def _outcome(job: Job) -> tuple[Ended | Failed, int]:
-    out, notes = _Collected(messages.MOST_SAID), _Collected(_MOST_NOTES)
+    out, notes = _Collected(command_messages.MOST_SAID), _Collected(_MOST_NOTES)
     status: int | None = None
     try:
         _be_interruptible()
@@ -114,7 +113,7 @@ def _outcome(job: Job) -> tuple[Ended | Failed, int]:
     finally:
         _no_longer()
     if not out.is_whole:
-        most = messages.MOST_SAID >> 20
+        most = command_messages.MOST_SAID >> 20
         problem = UnexpectedError(f"it said {out.said >> 20} MiB, of which {most} MiB can be taken: ask for less")
         return Failed(job.run.number, failures.document(problem)), 1
     return Ended(job.run.number, status, out.text(), notes.text()), status
@@ -156,7 +155,9 @@ def _take_streams(text: str, out: _Collected, notes: _Collected) -> None:
 
 def _teller(job: Job) -> Callable[[Figures], None]:
     def tell(told: Figures) -> None:
-        line = messages.encode(Told(job.run.number, told.text, told.done, told.total, told.rate, told.seconds_left))
+        line = command_messages.encode(
+            Told(job.run.number, told.text, told.done, told.total, told.rate, told.seconds_left)
+        )
         if len(line) <= _WHOLE:
             _send_if_it_fits(job.answers, line)
 

@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 
-_PACKAGE = "lifeboat_daemon"
+_PACKAGES = ("lifeboat_daemon",)
 _NOT_FOR_COMMANDS = frozenset({"command_server", "demo", "migrations", "service", "testing", "watch", "work"})
 """Parts of the daemon that a command seldom needs, or only in a process of its own."""
 _BESIDE = ("httpx", "nacl.bindings", "pyrage")
@@ -27,12 +27,12 @@ def load() -> None:
 
 
 def _modules() -> Iterator[str]:
-    """All of this package, but for what starts when it is imported."""
-    package = import_module(_PACKAGE)
-    for found in pkgutil.walk_packages(package.__path__, f"{_PACKAGE}."):
-        parts = found.name.split(".")
-        if parts[1] not in _NOT_FOR_COMMANDS and parts[-1] != "__main__":
-            yield found.name
+    """All of these packages, but for what starts when it is imported."""
+    for package in _PACKAGES:
+        for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+            parts = found.name.split(".")
+            if parts[1] not in _NOT_FOR_COMMANDS and parts[-1] != "__main__":
+                yield found.name
 
 
 def _load_adapters() -> None:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.command_server import child, messages, preloading
+from lifeboat_daemon.command_server import child, preloading
 from lifeboat_daemon.command_server.child import Job
-from lifeboat_daemon.command_server.messages import Cancel, Failed, Ready, Run
-from lifeboat_daemon.control import failures
+from lifeboat_daemon.control import command_messages, failures
+from lifeboat_daemon.control.command_messages import Cancel, Failed, Ready, Run
 from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
 from lifeboat_daemon.interpreter import how_it_ended
@@ -57,7 +57,7 @@ class _Child:
     number: int
     pid: int
     answers: int
-    lines: Lines = field(default_factory=lambda: Lines(messages.LONGEST_LINE))
+    lines: Lines = field(default_factory=lambda: Lines(command_messages.LONGEST_LINE))
     answered: bool = False
 
 
@@ -70,7 +70,7 @@ class Server:
 
     def __init__(self, requests: int, answers: int) -> None:
         self._requests, self._answers = requests, answers
-        self._lines = Lines(messages.LONGEST_REQUEST)
+        self._lines = Lines(command_messages.LONGEST_REQUEST)
         self._waiting: deque[Run] = deque()
         self._children: list[_Child] = []
         self._unsent: deque[memoryview] = deque()
@@ -98,7 +98,7 @@ class Server:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the children's
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._woken, warn_on_full_buffer=False)
-        self._send(messages.encode(Ready(os.getpid())))
+        self._send(command_messages.encode(Ready(os.getpid())))
 
     def _watch(self) -> None:
         """Wait for what can be used now, and for nothing else."""
@@ -134,14 +134,14 @@ class Server:
             return
         try:
             for line in self._lines.feed(data):
-                self._take(messages.to_server(line))
+                self._take(command_messages.to_server(line))
         except msgspec.MsgspecError:
             data = b""  # whoever speaks so is no program of ours
         if not data or self._lines.broken:
             self._taking = False
             self._waiting.clear()
 
-    def _take(self, message: messages.ToServer) -> None:
+    def _take(self, message: command_messages.ToServer) -> None:
         if isinstance(message, Run):
             self._waiting.append(message)
         else:
@@ -240,7 +240,7 @@ class Server:
     # What goes ----------------------------------------------------------------------------------------------------
 
     def _fail(self, number: int, error: LifeboatError) -> None:
-        self._send(messages.encode(Failed(number, failures.document(error))))
+        self._send(command_messages.encode(Failed(number, failures.document(error))))
 
     def _send(self, line: bytes) -> None:
         if self._heard:

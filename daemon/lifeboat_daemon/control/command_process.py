@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from lifeboat_daemon.command_server import messages
-from lifeboat_daemon.command_server.messages import Cancel, Ended, Failed, Ready, Run, Told
-from lifeboat_daemon.control import failures
+from lifeboat_daemon.control import command_messages, failures
+from lifeboat_daemon.control.command_messages import Cancel, Ended, Failed, Ready, Run, Told
 from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.errors import BadRequest, CommandLost, WorkerFailed
 from lifeboat_daemon.interpreter import how_it_ended, python
@@ -78,8 +77,10 @@ class CommandProcess:
         if self.gone.done():
             raise self._failure()
         request = Run(number, tuple(words), text)
-        if len(messages.encode(request)) >= messages.LONGEST_REQUEST:
-            raise BadRequest(f"a command takes {messages.LONGEST_REQUEST >> 20} MiB at most, words and input together")
+        if len(command_messages.encode(request)) >= command_messages.LONGEST_REQUEST:
+            raise BadRequest(
+                f"a command takes {command_messages.LONGEST_REQUEST >> 20} MiB at most, words and input together"
+            )
         answer: asyncio.Future[Ended] = self._loop.create_future()
         self._waiting[number] = _Waiting(answer, hear)
         self._write(request)
@@ -117,23 +118,23 @@ class CommandProcess:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(_stop_signal())
 
-    def _write(self, message: messages.ToServer) -> None:
+    def _write(self, message: command_messages.ToServer) -> None:
         """To a process that has just ended nothing is written: `_listen` finds out."""
         stdin = self._process.stdin
         if stdin is not None and not stdin.is_closing():
             with contextlib.suppress(ConnectionError):
-                stdin.write(messages.encode(message))
+                stdin.write(command_messages.encode(message))
 
     # What it says -----------------------------------------------------------------------------------------------
 
     async def _listen(self) -> None:
         stdout = self._process.stdout
         assert stdout is not None
-        lines = Lines(messages.LONGEST_LINE)
+        lines = Lines(command_messages.LONGEST_LINE)
         try:
             while data := await stdout.read(_PIECE):
                 for line in lines.feed(data):
-                    self._hear(messages.from_server(line))
+                    self._hear(command_messages.from_server(line))
                 if lines.broken:
                     break
         except (msgspec.MsgspecError, OSError):
@@ -154,7 +155,7 @@ class CommandProcess:
         await asyncio.wait({self._draining}, timeout=_CLOSING)
         self._draining.cancel()
 
-    def _hear(self, message: messages.FromServer) -> None:
+    def _hear(self, message: command_messages.FromServer) -> None:
         if isinstance(message, Ready):
             self._is_ready = True
             return

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.command_server.messages import Ended, Told
 from lifeboat_daemon.control import failures
+from lifeboat_daemon.control.command_messages import Ended, Told
 from lifeboat_daemon.control.command_process import SERVER, CommandProcess
 from lifeboat_daemon.errors import Cancelled, WorkerFailed
 

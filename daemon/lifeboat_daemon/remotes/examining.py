@@ -9,8 +9,8 @@ from datetime import timedelta
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.findings import Finding, Level
 from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.errors import ReplicationError
 from lifeboat_daemon.remotes import registry, trying
 from lifeboat_daemon.remotes.contract import RemoteConfig

@@ -26,10 +26,10 @@ from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
 from lifeboat_tui.screens import places
 from lifeboat_tui.screens.base import LifeboatScreen
 from lifeboat_tui.screens.places import OF_AN_AGENT
+from support.packages import HEADLESS
 from support.paths import ROOT
 
 DOCS = ROOT / "docs"
-PACKAGES = ("lifeboat_alf", "lifeboat_keys", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_daemon")
 
 _COMMANDS = """# Commands
 
@@ -113,7 +113,7 @@ def _option_row(option: click.Option, context: click.Context) -> str:
 
 def modules() -> Iterator[ModuleType]:
     """Every module of the headless packages."""
-    for name in PACKAGES:
+    for name in HEADLESS:
         package = importlib.import_module(name)
         for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not found.name.endswith("__main__"):
@@ -126,7 +126,7 @@ def errors() -> tuple[type[LifeboatError], ...]:
     list(modules())
     found: list[type[LifeboatError]] = [LifeboatError]
     for cls in found:
-        found += [child for child in cls.__subclasses__() if child.__module__.split(".")[0] in PACKAGES]
+        found += [child for child in cls.__subclasses__() if child.__module__.split(".")[0] in HEADLESS]
     return tuple(dict.fromkeys(found))
 
 
