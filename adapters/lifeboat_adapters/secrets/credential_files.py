@@ -25,7 +25,8 @@ _SHELL = (
     rb"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|mongo|mongosh)\b[^\n;|&]{0,512}?\s-p ?['\"]?([^\s'\"]+)",
     rb"(?:\s-u|--user|--proxy-user)[ =]?['\"]?[^\s:'\"]{1,256}:([^\s'\"]+)",
     rb"(?i)\s--?(?:[a-z-]{0,64}(?:password|passwd|passphrase|token|secret|api-?key|access-?key))[ =]['\"]?([^\s'\"]+)",
-    rb"(?i)\bidentified by ['\"]([^'\"\n]+)",
+    rb"(?i)\b(?:identified by|password|pragma (?:re)?key\s*=) ?['\"]([^'\"\n]+)",
+    rb"(?im)^auth\s+(?:\S{1,256}\s+)?(\S+)[ \t]*$",
     rb"(?i)\b[a-z0-9_]{0,64}(?:password|passwd|pwd|secret|token|api_?key|access_?key)=['\"]?([^\s'\"]+)",
     rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
 )
@@ -35,12 +36,22 @@ _ASSIGNMENTS = (
     + rb"[\w.-]{0,64}[ \t]*[=:][ \t]*[\"']?([^\r\n\"']*[^\s\"'])",
     rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
 )
+_LOGIN_NAME = rb"(?:(?:access|refresh|id|bearer)[_-]?token|password|api[_-]?key|client[_-]?secret)"
+
+
+def _json_value(name: bytes) -> bytes:
+    """Return the pattern of a text in JSON under a name."""
+    return rb"(?i)\"" + name + rb"\"\s*:\s*\"((?:[^\"\\]|\\.)+)\""
+
+
 _JSON = (rb"(?i)\"[\w.-]{0,64}" + _SECRET_NAME + rb"[\w.-]{0,64}\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",)
 _YAML = (
     rb"(?im)^[ \t-]*[\w.-]{0,64}(?:"
     + _SECRET_NAME
     + rb"|client-key-data)[ \t]*:[ \t]*[\"']?([^\s\"'#|>][^\r\n\"'#]*[^\s\"'#])",
 )
+_ALL_OF_IT = (rb"\A\s*(\S{8,4096})\s*\Z",)
+"""A file with one word in it."""
 _PRIVATE_KEY = (
     rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*"
     rb"((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
@@ -73,6 +84,22 @@ KINDS = (
     Kind("kubernetes", r"config|kubeconfig[\w.-]*|.+\.kubeconfig", _YAML, b"clusters:"),
     Kind("google", r".+\.json", (rb"\"private_key(?:_id)?\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",), b'"service_account"'),
     Kind("shell", r"\.\w+_history|fish_history|\.histfile", _SHELL),
+    Kind("cookies", r"cookies?\.json|storage_?state\.json", (_json_value(rb"value"),)),
+    Kind("oauth", r"auth\.json|oauth_creds\.json|\.credentials\.json", (_json_value(_LOGIN_NAME),)),
+    Kind("terraform", r"\.terraformrc|terraform\.rc", _ASSIGNMENTS),
+    Kind("wireguard", r".+\.conf", (rb"(?m)^[ \t]*(?:PrivateKey|PresharedKey)[ \t]*=[ \t]*(\S+)",), b"[Interface]"),
+    Kind(
+        "openvpn",
+        r".+\.ovpn",
+        (
+            *_PRIVATE_KEY,
+            rb"<auth-user-pass>\s*[^\r\n]+\r?\n([^\r\n]+)",
+            rb"-----BEGIN OpenVPN Static key V1-----\s*([0-9a-fA-F\s]{1,4096}?)\s*-----END ",
+        ),
+    ),
+    Kind("htpasswd", r"\.htpasswd", (rb"(?m)^[^#:\r\n][^:\r\n]*:([^\r\n]+)",)),
+    Kind("rails", r"master\.key", (rb"\A\s*([0-9a-fA-F]{32})\s*\Z",)),
+    Kind("ansible", r"\.?vault[._-]pass(?:word)?(?:\.txt)?|\.vault_pass(?:word)?(?:\.txt)?", _ALL_OF_IT),
     Kind("cookies", r"cookies?\.txt", (rb"(?m)^(?:#HttpOnly_)?[^\s#][^\t\r\n]*\t(?:[^\t\r\n]*\t){5}([^\r\n]+)",)),
     Kind("terraform", r".+\.tfstate(?:\.backup)?", _JSON),
     Kind("terraform", r".+\.tfvars", _ASSIGNMENTS),
@@ -92,21 +119,30 @@ KINDS = (
             rb"(?i)key=\"\w{0,64}?(?:password|token|key)\" value=\"([^\"]+)\"",
         ),
     ),
-    Kind("custom", r"\.envrc|.+\.properties|\.pypirc|\.my\.cnf|\.s3cfg|\.boto|rclone\.conf", _ASSIGNMENTS),
+    Kind("custom", r"\.envrc|.+\.properties|\.pypirc|\.my\.cnf|\.s3cfg|\.boto", _ASSIGNMENTS),
+    Kind(
+        "rclone",
+        r"rclone\.conf",
+        (*_ASSIGNMENTS, rb"(?m)^[ \t]*pass[ \t]*=[ \t]*(\S+)", rb"(?m)^[ \t]*token[ \t]*=[ \t]*(\{[^\r\n]+\})"),
+    ),
     Kind("github", r"hosts\.yml", _YAML, b"oauth_token"),
     Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
-    Kind("vault", r"\.vault-token", (rb"\A\s*(\S+)\s*\Z",)),
+    Kind("vault", r"\.vault-token", _ALL_OF_IT),
+    Kind("custom", r"(?:[\w.-]*[._-])?(?:token|secret|api[._-]?key|password|passphrase)(?:\.txt|\.key)?", _ALL_OF_IT),
 )
+_OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)
 _NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
 _NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
 
 
 def find(name: str, data: bytes) -> list[Secret] | None:
-    """The secrets of a file by its name without folders; None for a file of no kind that is made for secrets."""
+    """The secrets of a file by its name without folders; None for a file of no kind that is made for secrets. The copy
+    that an editor or a user leaves beside a file (`.netrc~`, `.npmrc.bak`) is of the same kind."""
     if len(data) > LARGEST or _NOT_REAL.match(name):
         return None
+    plain = _OF_A_COPY.sub("", name)
     for kind, named in zip(KINDS, _NAMES, strict=True):
-        if named.fullmatch(name) and kind.mark in data:
+        if named.fullmatch(plain) and kind.mark in data:
             return with_looks(name, data, _apart(_secrets(kind, data)))
     return None
 
