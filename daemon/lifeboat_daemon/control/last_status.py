@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,8 +14,6 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, write_atomic
 from lifeboat_daemon import state_cache
 from lifeboat_daemon.home import Home
-
-JsonObject = dict[str, Any]
 
 _FILE = "dashboard.json"
 _FORMAT = 1
