@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ import pytest
 
 from lifeboat_keys.errors import CannotHold, KeyLocked, KeyPassphraseWrong, KeyUnsafe
 from lifeboat_keys.home_keys import HomeKeys, KeyState
-from lifeboat_keys.stores import holder
+from lifeboat_keys.stores import holder, holder_process
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
@@ -148,6 +149,23 @@ def test_it_takes_its_socket_along_when_the_session_ends(
         pytest.skip("which process it is, is known on Linux")
     os.kill(_process(path), number)
     until(lambda: not path.parent.exists())
+
+
+def test_a_signal_that_comes_at_once_takes_the_socket_along(runtime: Path) -> None:
+    folder = runtime / "holder"
+    folder.mkdir(mode=0o700)
+    place = folder / "socket"
+    mask = os.umask(0o077)
+    try:
+        server = holder_process._listen(place)
+    finally:
+        os.umask(mask)
+    place_id, folder_id = holder_process._socket_id(place), holder_process._folder_id(folder)
+    assert place_id is not None and folder_id is not None
+    duty = holder_process._Duty(place, place_id, folder, folder_id, math.inf, math.inf, "key", "secret")
+    with server:
+        holder_process._serve(server, duty, sys.exit)
+    assert not folder.exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become somebody else")

@@ -61,9 +61,8 @@ def main() -> None:
     place_id, folder_id = _socket_id(place), _folder_id(folder)
     if place_id is None or folder_id is None:
         raise SystemExit(1)
-    is_ready()
     duty = _Duty(place, place_id, folder, folder_id, until, last_moment, request["key_id"], request["secret"])
-    _serve(server, duty)
+    _serve(server, duty, is_ready)
 
 
 def _listen(place: Path) -> socket.socket:
@@ -97,8 +96,9 @@ def _leave() -> Callable[[], None]:
     return is_ready
 
 
-def _serve(server: socket.socket, duty: _Duty) -> None:
+def _serve(server: socket.socket, duty: _Duty, is_ready: Callable[[], None]) -> None:
     try:
+        is_ready()  # a signal that comes as soon as the caller knows of this process ends it as a later one does
         while duty.goes_on():
             server.settimeout(duty.wait_seconds())
             with contextlib.suppress(TimeoutError):
