@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -46,10 +47,11 @@ class FakeProcess:
             self._ends.close()
 
     def _answer(self) -> None:
-        while self.probe.recv(1000) == QUESTION:
-            self.asked += 1
-            if not self.hangs.is_set():
-                self.probe.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+        with contextlib.suppress(OSError):  # the supervisor has closed its end
+            while self.probe.recv(1000) == QUESTION:
+                self.asked += 1
+                if not self.hangs.is_set():
+                    self.probe.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
 
 
 class Supervised:
