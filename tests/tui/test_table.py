@@ -149,6 +149,29 @@ async def test_space_marks_where_marks_are_possible() -> None:
         assert any("☑ thing 1" in line for line in lines(pilot))
 
 
+async def test_a_click_on_the_row_of_the_cursor_marks_where_marks_are_possible() -> None:
+    async with shown(3, markable=True) as pilot:
+        await pilot.click(Table, offset=(2, 3))
+        await pilot.click(Table, offset=(2, 3))
+        assert table_of(pilot).cursor == 1
+        assert ("marked", frozenset({"1"})) in said(pilot)
+
+
+@pytest.mark.parametrize("line", [1, 8])
+async def test_a_click_beside_the_rows_does_nothing(line: int) -> None:
+    async with shown(3) as pilot:
+        await pilot.click(Table, offset=(2, line))
+        assert table_of(pilot).cursor == 0
+        assert said(pilot) == []
+
+
+async def test_a_heading_is_not_marked() -> None:
+    async with shown(0, markable=True) as pilot:
+        table_of(pilot).show([Row("old", ("Old", "", ""), heading=True)])
+        await pilot.press("space")
+        assert not any(isinstance(told, tuple) and told[0] == "marked" for told in said(pilot))
+
+
 async def test_a_filter_counts_what_is_left_and_escape_of_the_listing_clears_it() -> None:
     async with shown(30) as pilot:
         listing = pilot.app.query_one(Listing)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from typing import NamedTuple
+
 import pytest
 
 from lifeboat_endpoint.errors import CannotServe
@@ -80,3 +83,36 @@ def test_a_public_url_is_one_that_clients_can_use(text: str, plain: bool, good: 
 def test_standard_ports_are_not_written() -> None:
     assert names.url("https", "2001:db8::1", 443) == "https://[2001:db8::1]"
     assert names.url("https", "192.0.2.7", 8443) == "https://192.0.2.7:8443"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_a_server_that_listens_everywhere_has_a_certificate_for_every_address_of_its_machine(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cards = {"eth0": ["192.0.2.9", "fe80::1%eth0", "2001:db8::9"], "lo": ["127.0.0.1"]}
+    families = {name: [_Address(text) for text in texts] for name, texts in cards.items()}
+    monkeypatch.setattr(names.psutil, "net_if_addrs", lambda: families)
+    assert names.addresses() == ["192.0.2.9", "2001:db8::9"]
+    assert names.certificate_names(host, "", []) >= {"192.0.2.9", "2001:db8::9", "localhost"}
+    assert host not in names.certificate_names(host, "", [])
+
+
+class _Address(NamedTuple):
+    """An address of a network card, as psutil tells of it."""
+
+    address: str
+
+    @property
+    def family(self) -> socket.AddressFamily:
+        return socket.AF_INET6 if ":" in self.address else socket.AF_INET
+
+
+def test_a_server_that_listens_everywhere_is_told_by_an_address_that_others_can_reach(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert names.guessed_host("192.0.2.7") == "192.0.2.7"
+    assert names.guessed_host("0.0.0.0") not in ("0.0.0.0", "::", "")
+    monkeypatch.setattr(names, "_outward", lambda: None)
+    monkeypatch.setattr(names, "addresses", lambda: [])
+    monkeypatch.setattr(names.socket, "gethostname", lambda: "Box")
+    assert names.guessed_host("::") == "box"
