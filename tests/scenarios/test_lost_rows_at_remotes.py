@@ -187,6 +187,31 @@ def test_a_lost_sequence_that_is_not_taken_back_does_not_hold_up_what_is_new(
     assert copies.kept_at(HOME)[-1] == copies.kept_here()[-1] > newest
 
 
+def test_a_lost_file_that_is_not_taken_back_does_not_hold_up_what_is_new(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(b"# Day 1\n\nThe lamp was lit 1 times.\n")
+    harm(copies, (f"update object set body = zeroblob(5), coding = 'plain', base = null where size = {size}",))
+    assert not proof_of(copies).ok
+    newest, push = copies.kept_at(HOME)[-1], InProcess.push
+
+    def refuse(remote: InProcess, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        if bundle.number <= newest:
+            raise RemoteTooLarge("not this one")
+        return push(remote, agent_id, bundle, machine=machine)
+
+    def refuse_file(*_: object) -> None:
+        raise RemoteTooLarge("not this one")
+
+    monkeypatch.setattr(InProcess, "push", refuse)
+    monkeypatch.setattr(InProcess, "put_object", refuse_file)
+    copies.laptop.write("MEMORY.md", "# Facts\n\n- Fact 0 of 5.\n")
+    copies.laptop.clock.advance(hours=2)
+    outcome = copies.laptop.capture_and_push(HOME)
+    assert (outcome.state, outcome.code) == (ERROR, "remote_damaged")
+    assert copies.kept_at(HOME)[-1] == copies.kept_here()[-1] > newest
+
+
 @pytest.mark.parametrize("step", [Step.MEND_ROWS_WRITTEN, Step.MEND_COMMITTED, Step.ENDPOINT_COUNTED])
 def test_a_contact_that_is_killed_while_rows_come_back_is_made_again(copies: Copies, step: Step) -> None:
     harm(copies, LOST_EVERYTHING)

@@ -26,8 +26,8 @@ _NAMED = 5
 """Numbers that a sentence names; of more it says how many there are."""
 
 _NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownThere)
-"""Answers about one bundle: it does not fit, or rests on what cannot be read or is not kept there any more. Others may
-be taken, and so may what is new."""
+"""Answers about one bundle or file: it does not fit, or rests on what cannot be read or is not kept there any more.
+Others may be taken, and so may what is new."""
 
 
 class SendingAgain:
@@ -72,7 +72,7 @@ class SendingAgain:
         for sha256 in lacks:
             number, path = wanted[sha256]
             # Where more than the bytes was changed there, they are refused, and come with their sequence.
-            with contextlib.suppress(BodyAbsent, VaultDamaged, RemoteRefused):
+            with contextlib.suppress(*_NOT_TAKEN, BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent_id, sha256, body)
                 self.sent += len(body)
