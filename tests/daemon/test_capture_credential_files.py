@@ -63,6 +63,11 @@ def test_every_kind_of_file_is_cut_or_reported(tmp_path: Path) -> None:
         (".vault_pass", "one-word-in-it\n", ["one-word-in-it"]),
         ("api_key.txt", "one-word-in-it\n", ["one-word-in-it"]),
         ("token.txt", "More than one word.\n", []),
+        ("reset-password.txt", "https://example.com/reset\n", []),
+        ("api.key", "../keys/api.pem\n", []),
+        ("token", "https://hooks.example.com/T0AB/x7Kq2zW9mN4v\n", ["https://hooks.example.com/T0AB/x7Kq2zW9mN4v"]),
+        ("secret", "https://me:abc@example.com/\n", ["https://me:abc@example.com/"]),
+        (".vault_pass", "/one/two/three\n", ["/one/two/three"]),
     ],
 )
 def test_what_is_cut_of_a_file(name: str, text: str, values: list[str] | None) -> None:

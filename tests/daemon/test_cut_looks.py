@@ -11,6 +11,7 @@ import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
+from lifeboat_daemon.capture import secrets
 from lifeboat_daemon.cut_looks import CutLooks, cut_looks, uncut_looks
 from lifeboat_daemon.doctor import Finding, Level, exposed_secrets, lookalikes
 from lifeboat_daemon.errors import UnknownPath
@@ -142,6 +143,23 @@ def test_what_was_cut_for_its_look_is_cut_by_a_machine_that_was_not_told(ada: Pr
     ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
     ada.capture()
     _cut(ada, "memory/note.md")
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.set("cut_lookalikes", None)
+    ada.write("memory/note.md", "Now postgres://me:r7Kq2zW9@db.example.com/y\n")
+    ada.capture()
+    assert b"r7Kq2zW9" not in ada.body(NOTE)
+
+
+def test_what_was_cut_before_credentials_had_the_tag_is_cut_by_such_a_machine(
+    ada: Protected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada.write("memory/note.md", "postgres://me:r7Kq2zW9@db.example.com/x\n")
+    ada.capture()
+    with monkeypatch.context() as former:
+        kind_of = secrets._kind_of
+        former.setattr(secrets, "_kind_of", lambda secret: kind_of(secret)._replace(by_look=False))
+        _cut(ada, "memory/note.md")
+    assert all("tags" not in one for one in ada.document(layout.CREDENTIALS)["credentials"])
     with ada.context.vault(ada.agent.id) as vault:
         vault.set("cut_lookalikes", None)
     ada.write("memory/note.md", "Now postgres://me:r7Kq2zW9@db.example.com/y\n")

@@ -15,10 +15,12 @@ from lifeboat_daemon.cli import program
 from lifeboat_daemon.doctor import Level, copies
 from lifeboat_daemon.errors import BadRequest, Cancelled, UnknownRemote
 from lifeboat_daemon.remotes import acknowledged, registry, sending, verifying
+from lifeboat_daemon.remotes.sealed.log import SealedLog
 from lifeboat_daemon.schedule import conditions
 from lifeboat_daemon.schedule.conditions import Conditions
 from lifeboat_daemon.work.operations import push, verify_remote
 from lifeboat_daemon.work.worker import Work
+from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.remote.contract import RemoteVerification
 from support.daemon.cli_client import run
 from support.daemon.machines import Machine, there
@@ -76,6 +78,15 @@ def test_a_push_tells_how_far_it_is_and_can_be_stopped_there(ada: Machine) -> No
     assert text.startswith("home: ") and total
     assert push.run(work(ada))["remote"]["state"] == "ok"
     assert ada.acknowledged().tries == 0
+
+
+def test_a_remote_that_refuses_a_new_agent_is_an_error(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise RemoteRefused("no agent is taken here")
+
+    monkeypatch.setattr(SealedLog, "register", refuse)
+    remote = push.run(work(ada))["remote"]
+    assert (remote["state"], remote["code"]) == ("error", RemoteRefused.code)
 
 
 def test_a_push_is_for_one_remote_that_is_known(ada: Machine) -> None:

@@ -27,6 +27,7 @@ LIBRARIES = {
 """Where a third party gives a text and nothing else. Each is one place."""
 NO_MESSAGES = {
     "lifeboat_keys.kit key_in": "the heading of a recovery kit",
+    "lifeboat_daemon.capture.lookalikes has_former_label": "a field of a credential that was sealed earlier",
     "lifeboat_adapters.aicf.checking _line_of": "a place in the notation of the format",
     "lifeboat_adapters.aimem.format _line": "a place in the notation of the format",
     "lifeboat_adapters.aionforge.text_form _next": "a text in the notation of the other system",

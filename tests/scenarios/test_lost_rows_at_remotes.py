@@ -14,7 +14,10 @@ from lifeboat_daemon import retention
 from lifeboat_daemon.doctor import remotes as doctor_remotes
 from lifeboat_daemon.health.standing import ERROR
 from lifeboat_endpoint.doctor import bodies
+from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.maintenance.proving import Proof, prove
+from lifeboat_endpoint.remote.contract import Bundle, RemoteHead
+from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.vault import Retention
 from support.daemon import purged
 from support.killing import killed_at
@@ -161,6 +164,52 @@ def test_what_no_machine_keeps_any_more_is_named_at_each_contact(copies: Copies)
         damaged = endpoint.space(tenant.id).damaged_states(machine.agent.id)
     assert {*damaged} <= gone
     assert errors_of_endpoint_doctor(copies)
+
+
+@pytest.mark.parametrize("refusal", [RemoteTooLarge, RemoteDamaged, UnknownThere])
+def test_a_lost_sequence_that_is_not_taken_back_does_not_hold_up_what_is_new(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, refusal: type[RemoteError]
+) -> None:
+    harm(copies, ("delete from record where last is not null",))
+    assert not proof_of(copies).ok
+    newest, push = copies.kept_at(HOME)[-1], InProcess.push
+
+    def refuse(remote: InProcess, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        if bundle.number <= newest:
+            raise refusal("not this one")
+        return push(remote, agent_id, bundle, machine=machine)
+
+    monkeypatch.setattr(InProcess, "push", refuse)
+    copies.laptop.write("MEMORY.md", "# Facts\n\n- Fact 0 of 5.\n")
+    copies.laptop.clock.advance(hours=2)
+    outcome = copies.laptop.capture_and_push(HOME)
+    assert (outcome.state, outcome.code) == (ERROR, "remote_damaged")
+    assert copies.kept_at(HOME)[-1] == copies.kept_here()[-1] > newest
+
+
+def test_a_lost_file_that_is_not_taken_back_does_not_hold_up_what_is_new(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = len(b"# Day 1\n\nThe lamp was lit 1 times.\n")
+    harm(copies, (f"update object set body = zeroblob(5), coding = 'plain', base = null where size = {size}",))
+    assert not proof_of(copies).ok
+    newest, push = copies.kept_at(HOME)[-1], InProcess.push
+
+    def refuse(remote: InProcess, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
+        if bundle.number <= newest:
+            raise RemoteTooLarge("not this one")
+        return push(remote, agent_id, bundle, machine=machine)
+
+    def refuse_file(*_: object) -> None:
+        raise RemoteTooLarge("not this one")
+
+    monkeypatch.setattr(InProcess, "push", refuse)
+    monkeypatch.setattr(InProcess, "put_object", refuse_file)
+    copies.laptop.write("MEMORY.md", "# Facts\n\n- Fact 0 of 5.\n")
+    copies.laptop.clock.advance(hours=2)
+    outcome = copies.laptop.capture_and_push(HOME)
+    assert (outcome.state, outcome.code) == (ERROR, "remote_damaged")
+    assert copies.kept_at(HOME)[-1] == copies.kept_here()[-1] > newest
 
 
 @pytest.mark.parametrize("step", [Step.MEND_ROWS_WRITTEN, Step.MEND_COMMITTED, Step.ENDPOINT_COUNTED])

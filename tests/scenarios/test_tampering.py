@@ -33,6 +33,7 @@ from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.alf.archive_files import ArchiveFile, edit
 from support.daemon.protected import Protected
+from support.daemon.vault_tampering import Tamper, in_signature, new_body, object_of, sql
 
 RAW = "raw/openclaw/"
 CONFIG = '{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n'
@@ -77,48 +78,6 @@ def _write(ada: Protected, number: int, path: Path) -> None:
 
 # The vault -----------------------------------------------------------------------------------------------------------
 
-Tamper = Callable[[sqlite3.Connection], None]
-
-
-def _sql(*statements: str) -> Tamper:
-    def run(database: sqlite3.Connection) -> None:
-        for statement in statements:
-            changed = database.execute(statement).rowcount
-            assert changed, f"changes nothing: {statement}"
-
-    return run
-
-
-def _object_of(path: str) -> str:
-    return f"(select object from entry where path = '{path}' and last is null)"
-
-
-def _new_body(path: str, body: bytes, *, leaf: bool) -> Tamper:
-    """Other bytes with hash and size to match, and, with `leaf`, the leaf too."""
-
-    def run(database: sqlite3.Connection) -> None:
-        (number,) = database.execute(f"select {_object_of(path)}").fetchone()
-        (salt,) = database.execute("select salt from object where id = ?", (number,)).fetchone()
-        database.execute(
-            """update object set sha256 = ?, size = ?, body = ?, coding = 'plain', base = null, depth = 0, file = null
-               where id = ?""",
-            (hashlib.sha256(body).digest(), len(body), body, number),
-        )
-        if leaf:
-            made = hashlib.sha256(salt + body).digest()
-            database.execute("update object set leaf = ? where id = ?", (made, number))
-
-    return run
-
-
-def _in_signature(**changed: Any) -> Tamper:
-    def run(database: sqlite3.Connection) -> None:
-        number, text = database.execute("select n, signature from sequence order by n desc limit 1").fetchone()
-        document = {**json.loads(text), **changed}
-        database.execute("update sequence set signature = ? where n = ?", (json.dumps(document), number))
-
-    return run
-
 
 def _first_record_moves(database: sqlite3.Connection) -> None:
     database.execute("update record set partition = 'memory/partitions/2020-Q1.jsonl' where position = 0")
@@ -134,72 +93,72 @@ def _records_swap(database: sqlite3.Connection) -> None:
 
 
 VAULT = {
-    "a body": _new_body(f"{RAW}SOUL.md", b"# Soul\n\nObey letters.\n", leaf=False),
-    "a body and its leaf": _new_body(f"{RAW}SOUL.md", b"# Soul\n\nObey letters.\n", leaf=True),
-    "the head document": _new_body("manifest.json", b'{"agent": {"source_runtime": "evil"}}', leaf=False),
-    "the identity": _new_body("identity.json", b'{"id": "x"}', leaf=False),
-    "the credentials": _new_body("credentials.json", b'{"credentials": []}', leaf=False),
-    "an execute bit": _sql(
+    "a body": new_body(f"{RAW}SOUL.md", b"# Soul\n\nObey letters.\n", leaf=False),
+    "a body and its leaf": new_body(f"{RAW}SOUL.md", b"# Soul\n\nObey letters.\n", leaf=True),
+    "the head document": new_body("manifest.json", b'{"agent": {"source_runtime": "evil"}}', leaf=False),
+    "the identity": new_body("identity.json", b'{"id": "x"}', leaf=False),
+    "the credentials": new_body("credentials.json", b'{"credentials": []}', leaf=False),
+    "an execute bit": sql(
         f"""update entry set meta = json_set(meta, '$.executable', json('true'))
             where path = '{RAW}SOUL.md' and last is null"""
     ),
-    "a private file": _sql(
+    "a private file": sql(
         f"update entry set meta = json_remove(meta, '$.private') where path = '{RAW}.env' and last is null"
     ),
-    "where a link leads": _sql(
+    "where a link leads": sql(
         f"update entry set meta = json_set(meta, '$.target', 'SOUL.md') where path = '{RAW}today'"
     ),
-    "a name": _sql(
+    "a name": sql(
         f"update entry set meta = json_set(meta, '$.name_hex', '{b'evil.md'.hex()}') where path = '{RAW}SOUL.md'"
     ),
-    "a cut": _sql(
+    "a cut": sql(
         f"update entry set meta = json_set(meta, '$.cuts[0].offset', 1) where path = '{RAW}.env' and last is null"
     ),
-    "the memories of a file": _sql(
+    "the memories of a file": sql(
         f"update entry set meta = json_remove(meta, '$.records[0]') where path = '{RAW}MEMORY.md' and last is null"
     ),
-    "an attachment": _sql(
+    "an attachment": sql(
         "update entry set meta = json_set(meta, '$.attachment.tier', 3) where path = 'artifacts/chart.csv'"
     ),
-    "a path": _sql(f"update entry set path = '{RAW}hooks/SOUL.md' where path = '{RAW}SOUL.md' and last is null"),
-    "an entry gone": _sql(f"delete from entry where path = '{RAW}SOUL.md'"),
-    "an entry more": _sql(
+    "a path": sql(f"update entry set path = '{RAW}hooks/SOUL.md' where path = '{RAW}SOUL.md' and last is null"),
+    "an entry gone": sql(f"delete from entry where path = '{RAW}SOUL.md'"),
+    "an entry more": sql(
         f"""insert into entry select '{RAW}more.md', first, last, bucket, object, meta from entry
             where path = '{RAW}SOUL.md' and last is null"""
     ),
-    "an older entry as the newer": _sql(
+    "an older entry as the newer": sql(
         f"update entry set last = 9 where path = '{RAW}SOUL.md' and first = 0",
         f"delete from entry where path = '{RAW}SOUL.md' and first = 1",
     ),
     "two contents swapped": lambda database: _swap_objects(database),
     "a record's line": lambda database: _other_line(database),
-    "a record gone": _sql("delete from record where position = 0"),
+    "a record gone": sql("delete from record where position = 0"),
     "a record elsewhere": _first_record_moves,
     "two records swapped": _records_swap,
-    "another id for a record": _sql(
+    "another id for a record": sql(
         "update record set id = '01900000-0000-7000-8000-000000000000' where position = 0 and last is null"
     ),
-    "the number": _sql("update sequence set n = 7 where n = 1"),
-    "an older state under a newer number": _sql(
+    "the number": sql("update sequence set n = 7 where n = 1"),
+    "an older state under a newer number": sql(
         "update sequence set digest = (select digest from sequence where n = 0) where n = 1",
         "update sequence set signature = (select signature from sequence where n = 0) where n = 1",
     ),
-    "the time": _sql("update sequence set time = '2027-01-01T00:00:00.000Z' where n = 1"),
-    "the epoch": _sql("update sequence set epoch = 9 where n = 1"),
-    "the base": _sql("update sequence set base = null where n = 1"),
-    "the digest": _sql("update sequence set digest = zeroblob(32) where n = 1"),
-    "no signature": _sql("update sequence set signature = null where n = 1"),
-    "no signature and no digest": _sql("update sequence set signature = null, digest = x'' where n = 1"),
-    "another agent": _sql("update vault set agent_id = '01900000-0000-7000-8000-00000000000a'"),
-    "an empty signature": _in_signature(signature=""),
-    "no certificate": _in_signature(certificate=""),
-    "another version of the signature": _in_signature(version=2),
+    "the time": sql("update sequence set time = '2027-01-01T00:00:00.000Z' where n = 1"),
+    "the epoch": sql("update sequence set epoch = 9 where n = 1"),
+    "the base": sql("update sequence set base = null where n = 1"),
+    "the digest": sql("update sequence set digest = zeroblob(32) where n = 1"),
+    "no signature": sql("update sequence set signature = null where n = 1"),
+    "no signature and no digest": sql("update sequence set signature = null, digest = x'' where n = 1"),
+    "another agent": sql("update vault set agent_id = '01900000-0000-7000-8000-00000000000a'"),
+    "an empty signature": in_signature(signature=""),
+    "no certificate": in_signature(certificate=""),
+    "another version of the signature": in_signature(version=2),
 }
 
 
 def _swap_objects(database: sqlite3.Connection) -> None:
     soul, memory = (
-        database.execute(f"select {_object_of(RAW + name)}").fetchone()[0] for name in ("SOUL.md", "MEMORY.md")
+        database.execute(f"select {object_of(RAW + name)}").fetchone()[0] for name in ("SOUL.md", "MEMORY.md")
     )
     for path, number in (("SOUL.md", memory), ("MEMORY.md", soul)):
         database.execute("update entry set object = ? where path = ? and last is null", (number, RAW + path))
@@ -580,9 +539,9 @@ def test_bytes_for_what_was_only_described_are_refused(tmp_path: Path) -> None:
     tampered_vault(
         ada.context,
         agent.id,
-        _sql(
+        sql(
             f"""update object set body = cast('#!/bin/sh' as blob), coding = 'plain', file = null, base = null
-                where id = {_object_of("artifacts/run.sh")}"""
+                where id = {object_of("artifacts/run.sh")}"""
         ),
     )
     report = restore(ada.context, agent, RestoreOptions(to=tmp_path / "out", reindex=False))

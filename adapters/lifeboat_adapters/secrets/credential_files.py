@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.secrets import rules
+from lifeboat_adapters.secrets.entropy import is_random
 from lifeboat_adapters.secrets.finder import encodable, with_looks
 
 LARGEST = 16 << 20
@@ -67,6 +68,11 @@ class Kind(NamedTuple):
     mark: bytes = b""
     credential_type: str = "custom"
 
+
+_BY_PLAIN_NAME = Kind(
+    "custom", r"(?:[\w.-]*[._-])?(?:token|secret|api[._-]?key|password|passphrase)(?:\.txt|\.key)?", _ALL_OF_IT
+)
+"""No program makes these: a user may keep there where the secret is."""
 
 KINDS = (
     Kind("netrc", r"[._]netrc", (rb"\bpassword\s+(\S+)",)),
@@ -128,9 +134,10 @@ KINDS = (
     Kind("github", r"hosts\.yml", _YAML, b"oauth_token"),
     Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
     Kind("vault", r"\.vault-token", _ALL_OF_IT),
-    Kind("custom", r"(?:[\w.-]*[._-])?(?:token|secret|api[._-]?key|password|passphrase)(?:\.txt|\.key)?", _ALL_OF_IT),
+    _BY_PLAIN_NAME,
 )
 _OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)
+_PLACE = re.compile(r"(?:\.{0,2}|~|[A-Za-z][A-Za-z0-9+.-]{0,31}:/)/")
 _NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
 _NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
 
@@ -151,8 +158,14 @@ def _secrets(kind: Kind, data: bytes) -> Iterator[Secret]:
     for pattern in kind.patterns:
         for hit in re.finditer(pattern, data):
             value = encodable(hit[1].decode("utf-8", "surrogateescape"))
-            if not rules.is_reference(value) and not rules.is_variable_name(value):
+            is_place = kind is _BY_PLAIN_NAME and _is_place(value)
+            if not rules.is_reference(value) and not rules.is_variable_name(value) and not is_place:
                 yield Secret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
+
+
+def _is_place(value: str) -> bool:
+    """Return whether a value is a path or an address without a secret in it."""
+    return _PLACE.match(value) is not None and "@" not in value and not is_random(value)
 
 
 def _apart(found: Iterator[Secret]) -> list[Secret]:

@@ -15,6 +15,7 @@ from lifeboat_adapters.secrets import looks, sentences
 from lifeboat_adapters.secrets.finder import encodable
 from lifeboat_adapters.secrets.looks import Look
 from lifeboat_alf.decoding import decode
+from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.state_db import StateDb
 
 FACT = "lookalikes"
@@ -32,6 +33,9 @@ be cut because its newest version was."""
 
 SERVICE_AND_TYPE = ("custom", "custom")
 """Of a credential that was cut for its look."""
+
+_LABEL = "looks like "
+"""How the label of such a credential begins."""
 
 LOOKED_AT = 1 << 20
 """Bytes at the top of a file in which what is encoded is decoded, for the sake of secrets that nobody knows."""
@@ -113,9 +117,15 @@ def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret
         value = encodable(match.value.decode("utf-8", "surrogateescape"))
         for start, end in match.spans:
             if end - start <= LARGEST_CUT and all(end <= one.start or start >= one.end for one in found):
-                label = f"looks like {match.kind}: {name}"
+                label = f"{_LABEL}{match.kind}: {name}"
                 found.append(Secret(start, end, value, *SERVICE_AND_TYPE, label, by_look=True))
     return sorted(found, key=lambda secret: secret.start)
+
+
+def has_former_label(document: JsonObject, label: str) -> bool:
+    """Return whether a credential is labelled as one that was cut for its look."""
+    kept = (document.get("service"), document.get("credential_type"))
+    return kept == SERVICE_AND_TYPE and label.startswith(_LABEL)
 
 
 def is_label_of(label: str, name: str) -> bool:

@@ -77,7 +77,10 @@ VERSION = 2
 
 def is_cut_for_look(document: JsonObject, name: str) -> bool:
     """Return whether this credential was cut for its look out of the file or row of this name."""
-    return BY_LOOK in as_list(document.get("tags")) and lookalikes.is_label_of(str(document.get("label") or ""), name)
+    label = str(document.get("label") or "")
+    # Only the label tells of one that was sealed before there was the tag: in clear it would be a leak.
+    is_by_look = BY_LOOK in as_list(document.get("tags")) or lookalikes.has_former_label(document, label)
+    return is_by_look and lookalikes.is_label_of(label, name)
 
 
 class Kind(NamedTuple):

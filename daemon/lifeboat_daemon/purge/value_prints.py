@@ -47,8 +47,9 @@ _BEGINNINGS = tuple(size << power for power in range(8) for size in (16, 24))
 
 
 class ValuePrint(NamedTuple):
-    """What is kept beside the print of a value: how many letters it has, and their rolling sum under the same key; of a
-    beginning that nobody can guess its letters and their sum, else 0. Earlier releases kept none."""
+    """What is kept beside the print of a value: how many letters it has, and a rolling sum under the same key. That is
+    the sum of a beginning that nobody can guess, with the letters of that beginning, or of the whole value where it has
+    none; the others are 0. Both sums together would give the sum of the rest, which may be short."""
 
     letters: int
     rolled: int
@@ -110,7 +111,8 @@ class ValuePrints:
         letters = letters_of(value)
         sums = self._sums(letters)
         begin = next((each for each in _BEGINNINGS if each < len(letters) and not _is_weak_beginning(letters, each)), 0)
-        return self._mark(letters), ValuePrint(len(letters), sums[-1], begin, sums[begin] if begin else 0)
+        kept = (0, begin, sums[begin]) if begin else (sums[-1],)
+        return self._mark(letters), ValuePrint(len(letters), *kept)
 
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
         """Return where known values stand in some bytes, also encoded ones, in order and without overlaps.

@@ -158,7 +158,7 @@ class _Replication:
             except EpochBehind as error:
                 return self._behind(error)
             except RemoteRefused:
-                if self._lost or not self._remote.agent(self._agent.id).damaged_states:
+                if there is None or self._lost or not self._remote.agent(self._agent.id).damaged_states:
                     raise
                 continue  # it found that what this rests on is damaged there: that goes first
             if isinstance(pushed, Outcome):

@@ -11,12 +11,23 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import bundling, verifying
 from lifeboat_daemon.remotes.contract import Compactable
 from lifeboat_daemon.words import listed
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase, VaultDamaged
+from lifeboat_endpoint.errors import (
+    RemoteDamaged,
+    RemoteRefused,
+    RemoteTooLarge,
+    StaleBase,
+    UnknownThere,
+    VaultDamaged,
+)
 from lifeboat_endpoint.remote.contract import Bundle, Remote
 from lifeboat_endpoint.vault import Vault
 
 _NAMED = 5
 """Numbers that a sentence names; of more it says how many there are."""
+
+_NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownThere)
+"""Answers about one bundle or file: it does not fit, or rests on what cannot be read or is not kept there any more.
+Others may be taken, and so may what is new."""
 
 
 class SendingAgain:
@@ -61,7 +72,7 @@ class SendingAgain:
         for sha256 in lacks:
             number, path = wanted[sha256]
             # Where more than the bytes was changed there, they are refused, and come with their sequence.
-            with contextlib.suppress(BodyAbsent, VaultDamaged, RemoteRefused):
+            with contextlib.suppress(*_NOT_TAKEN, BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
                 self._remote.put_object(self._agent_id, sha256, body)
                 self.sent += len(body)
@@ -99,7 +110,7 @@ class SendingAgain:
             with make() as bundle:
                 self._remote.push(self._agent_id, bundle, machine=self._machine)
                 self.sent += bundle.size
-        except (RemoteRefused, StaleBase, VaultDamaged, BodyAbsent):
+        except (*_NOT_TAKEN, VaultDamaged, BodyAbsent):
             return False
         return True
 

@@ -21,7 +21,7 @@ from lifeboat_alf.redactions import Edit, edited
 from lifeboat_daemon.purge import value_prints
 from lifeboat_daemon.purge.deriving import Derived
 from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, Uncertain
-from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, letters_of, may_search_everywhere
+from lifeboat_daemon.purge.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
 
 MARKS = Marks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"
@@ -349,8 +349,19 @@ def test_no_sum_is_kept_of_a_beginning_that_can_be_guessed(value: bytes) -> None
     assert bool(made.begin_rolled) == bool(made.begin_letters)
 
 
+def test_the_rest_of_a_value_cannot_be_guessed_from_sums() -> None:
+    """The sum of the whole is that of the beginning, moved by the letters of the rest, plus that of the rest."""
+    prints, begin, pin = ValuePrints(MARKS.key), drawn(24, 1), b"4839"
+    _, made = prints.of(begin + pin)
+    power = pow(prints._base, made.letters - made.begin_letters, _PRIME)
+    rest = (made.rolled - made.begin_rolled * power) % _PRIME
+    guesses = (begin[made.begin_letters :] + b"%04d" % number for number in range(10_000))
+    assert made.begin_letters
+    assert not any(prints._sums(guess)[-1] == rest for guess in guesses)
+
+
 def test_a_print_of_an_earlier_release_is_found_by_its_whole_length() -> None:
     prints, value = ValuePrints(MARKS.key), drawn(60, 1)
     mark, made = prints.of(value)
-    former = ValuePrint(made.letters, made.rolled)
+    former = ValuePrint(made.letters, prints._sums(value)[-1])
     assert prints.find(b"is %s here" % value, {mark: former}, everywhere=False) == [(3, 63)]
