@@ -22,7 +22,8 @@ _ESCAPE = re.compile(
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
-_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_CONTINUED = re.compile(rb"\\\r?\n")
+"""A line that a shell or a compiler reads together with the next one."""
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
     rb"\\?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
@@ -45,6 +46,7 @@ def rewritings(data: bytes, work: Work) -> Iterator[Reading]:
     for sign, pattern, character in (
         (b"%", _PERCENT, _of_percent),
         (b"\\", _ESCAPE, _of_escape),
+        (b"\\", _CONTINUED, _nothing),
         (b"&", _ENTITY, _of_entity),
         (b"=", _QUOTED, _of_quoted),
         (b"=?", _MIME_WORD, _of_mime_word),
@@ -69,18 +71,23 @@ def text_stretches(data: bytes) -> Reading | None:
 
 
 def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> Reading | None:
-    """The lines with a match, each with the one behind it, where a match may end."""
+    """Return the lines with a match, each with the one behind it: what is encoded twice may go on in a line without a
+    match."""
     found = list[Span]()
     hit = pattern.search(data)
     while hit:
         start = data.rfind(b"\n", 0, hit.start()) + 1
-        end = data.find(b"\n", hit.end())
-        end = len(data) if end < 0 else end
+        end = _line_end(data, hit.end())
         if found and start <= found[-1][1] + 1:
             start = found.pop()[0]
-        found.append((start, end))
+        found.append((start, _line_end(data, end + 1)))
         hit = pattern.search(data, max(hit.end(), end - 2))  # a match may hold the end of this line
     return _parts(data, found) if found else None
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
 
 
 def _parts(data: bytes, found: list[Span]) -> Reading:
@@ -144,10 +151,7 @@ def _of_entity(hit: re.Match[bytes]) -> bytes:
 
 
 def _of_quoted(hit: re.Match[bytes]) -> bytes:
-    if hit[1]:
-        return bytes.fromhex(hit[1].decode("ascii"))
-    line = hit.string[hit.string.rfind(b"\n", 0, hit.start()) + 1 : hit.start()]
-    return hit[0] if len(line) % 4 == 3 and not line.strip(_LETTERS) else b""  # the end of base64
+    return bytes.fromhex(hit[1].decode("ascii")) if hit[1] else b""
 
 
 def _of_mime_word(hit: re.Match[bytes]) -> bytes:

@@ -43,6 +43,8 @@ _ALPHABETS85 = (
     (bytes((*range(ord("!"), ord("u") + 1), ord("z"))), base64.a85decode),
     (string.digits.encode() + string.ascii_letters.encode() + b"!#$%&()*+-;<=>?@^_`{|}~", base64.b85decode),
 )
+_LEAST_MARKS85 = 2
+"""Kinds of punctuation. Hexadecimal digits in base85 mostly have three or more."""
 _BASE85_MARKS = frozenset(b"!#$%&()*;<=>?@^`{|}~'\"")
 
 
@@ -154,7 +156,7 @@ def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
     have none of most of it."""
     for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
         hit = _BASE85.match(data, start, end)
-        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < 4:
+        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < _LEAST_MARKS85:
             continue
         # From the fifth character on all must be letters of the alphabet, but for a mark of two at the end.
         inside = hit[0][4:-2]
