@@ -24,6 +24,9 @@ _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
 _CONTINUED = re.compile(rb"\\\r?\n")
 """A line that a shell or a compiler reads together with the next one."""
+_BYTES = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
+_STREAMS_IN_CHARACTERS = (b"\x1f\xc2\x8b\x08", b"x\xc2\x9c", b"x\xc3\x9a", b"\xc3\xbd7zXZ\0", b"BZh91AY&SY", b"PK\x03\x04")
+"""How something compressed begins when each of its bytes is a character, as in `\\x1f\\x8b`."""
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
     rb"\\?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
@@ -61,6 +64,13 @@ def rewritings(data: bytes, work: Work) -> Iterator[Reading]:
 def joined_lines(data: bytes) -> Reading | None:
     """The text without what breaks words, None where that is nothing."""
     return rewritten(data, _JOINT, _nothing) if _JOINT.search(data) else None
+
+
+def bytes_of_characters(data: bytes) -> Reading | None:
+    """Return the bytes of something compressed whose bytes are written as characters; None where there is none."""
+    if not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
+        return None
+    return rewritten(data, _BYTES, _of_character)
 
 
 def text_stretches(data: bytes) -> Reading | None:
@@ -152,6 +162,10 @@ def _of_entity(hit: re.Match[bytes]) -> bytes:
 
 def _of_quoted(hit: re.Match[bytes]) -> bytes:
     return bytes.fromhex(hit[1].decode("ascii")) if hit[1] else b""
+
+
+def _of_character(hit: re.Match[bytes]) -> bytes:
+    return hit[0].decode().encode("latin-1")
 
 
 def _of_mime_word(hit: re.Match[bytes]) -> bytes:

@@ -21,6 +21,8 @@ _WORD = 6
 """Characters in a row of what was written, not drawn at random."""
 _STREAMS = (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0")
 """How what is compressed begins. It holds no words."""
+_ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
+"""How zlib begins: too short to be looked for anywhere but at the front."""
 _RUN = re.compile(b"x+")
 _SEPARATORS = b" :,-\t\r\nx\\"
 """What may stand between digits, with what may stand before them."""
@@ -87,7 +89,9 @@ def says_something(decoded: bytes) -> bool:
     many of them."""
     if b"x" * _WORD in decoded.translate(_marking(_PRINTABLE)):
         return True
-    return any(stream in decoded for stream in _STREAMS) or b"x0x0x0x0" in decoded.translate(_wide())
+    if decoded.startswith(_ZLIB) or any(stream in decoded for stream in _STREAMS):
+        return True
+    return b"x0x0x0x0" in decoded.translate(_wide())
 
 
 def _runs(data: bytes, letters: bytes, least: int) -> Iterator[tuple[int, int]]:
