@@ -25,7 +25,14 @@ _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
 _CONTINUED = re.compile(rb"\\\r?\n")
 """A line that a shell or a compiler reads together with the next one."""
 _BYTES = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
-_STREAMS_IN_CHARACTERS = (b"\x1f\xc2\x8b\x08", b"x\xc2\x9c", b"x\xc3\x9a", b"\xc3\xbd7zXZ\0", b"BZh91AY&SY", b"PK\x03\x04")
+_STREAMS_IN_CHARACTERS = (
+    b"\x1f\xc2\x8b\x08",
+    b"x\xc2\x9c",
+    b"x\xc3\x9a",
+    b"\xc3\xbd7zXZ\0",
+    b"BZh91AY&SY",
+    b"PK\x03\x04",
+)
 """How something compressed begins when each of its bytes is a character, as in `\\x1f\\x8b`."""
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
