@@ -22,6 +22,9 @@ _ESCAPE = re.compile(
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
+_QUOTED_COLUMNS = 75
+"""Characters in front of a soft line break, where a writer fills its lines."""
+_LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
 _CONTINUED = re.compile(rb"\\\r?\n")
 """A line that a shell or a compiler reads together with the next one."""
 _BYTES = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
@@ -168,7 +171,18 @@ def _of_entity(hit: re.Match[bytes]) -> bytes:
 
 
 def _of_quoted(hit: re.Match[bytes]) -> bytes:
-    return bytes.fromhex(hit[1].decode("ascii")) if hit[1] else b""
+    if hit[1]:
+        return bytes.fromhex(hit[1].decode("ascii"))
+    line = hit.string[hit.string.rfind(b"\n", 0, hit.start()) + 1 : hit.start()]
+    return hit[0] if _is_padded_base64(line, hit.string[hit.end() : hit.end() + LEAST]) else b""
+
+
+def _is_padded_base64(line: bytes, rest: bytes) -> bool:
+    """Return whether `=` behind a line ends base64. A line that quoted-printable breaks is as long as that allows, or
+    base64 goes on behind it."""
+    if len(line) % 4 != 3 or len(line) == _QUOTED_COLUMNS or line.strip(_LETTERS):
+        return False
+    return len(rest) < LEAST or bool(rest.strip(_LETTERS))
 
 
 def _of_character(hit: re.Match[bytes]) -> bytes:
