@@ -78,7 +78,7 @@ def joined_lines(data: bytes) -> Reading | None:
 
 def bytes_of_characters(data: bytes) -> Reading | None:
     """Return the bytes of something compressed whose bytes are written as characters; None where there is none."""
-    if not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
+    if data.isascii() or not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
         return None
     return rewritten(data, _BYTES, _of_character)
 

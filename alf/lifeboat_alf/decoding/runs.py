@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from lifeboat_alf.decoding.compressed import begins_with_zlib
 from lifeboat_alf.decoding.limits import LEAST, Work
 from lifeboat_alf.decoding.readings import Even, Pieces, Reading, Rewritten
 
@@ -21,8 +22,6 @@ _WORD = 6
 """Characters in a row of what was written, not drawn at random."""
 _STREAMS = (b"\x1f\x8b\x08", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\0")
 """How what is compressed begins. It holds no words."""
-_ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
-"""How zlib begins: too short to be looked for anywhere but at the front."""
 _RUN = re.compile(b"x+")
 _SEPARATORS = b" :,-\t\r\nx\\"
 """What may stand between digits, with what may stand before them."""
@@ -89,7 +88,7 @@ def says_something(decoded: bytes) -> bool:
     many of them."""
     if b"x" * _WORD in decoded.translate(_marking(_PRINTABLE)):
         return True
-    if decoded.startswith(_ZLIB) or any(stream in decoded for stream in _STREAMS):
+    if begins_with_zlib(decoded) or any(stream in decoded for stream in _STREAMS):
         return True
     return b"x0x0x0x0" in decoded.translate(_wide())
 
