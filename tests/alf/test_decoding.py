@@ -46,6 +46,18 @@ def test_of_a_long_run_only_the_part_with_the_secret_is_named() -> None:
     assert len(part) <= len(SECRET) * 4 // 3 + 8
 
 
+@pytest.mark.parametrize("length", range(64, 76))
+def test_base64_is_read_where_quoted_printable_breaks_its_line(length: int) -> None:
+    encoded = base64.b64encode(b"before " * 6 + SECRET + b" after " * 3)
+    assert spelled(encoded[:length] + b"=\n" + encoded[length:] + b"\n")
+
+
+def test_the_line_behind_padded_base64_is_no_part_of_it() -> None:
+    secret = SECRET + b"!!"
+    parts = spelled(base64.b64encode(secret) + b"\nafter\n", secret)
+    assert parts and not any(b"\n" in part for part in parts)
+
+
 def test_hexadecimal_is_read_in_both_cases() -> None:
     for text in (SECRET.hex(), SECRET.hex().upper(), "a" + SECRET.hex()):
         assert {part.lower() for part in spelled(text.encode())} == {SECRET.hex().encode()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import io
 import zipfile
 
@@ -33,6 +34,13 @@ def test_a_form_is_known_by_its_first_bytes(start: bytes, form: str) -> None:
 def test_texts_and_archives_are_looked_into() -> None:
     assert unread_in(b"# A note about PK\x03\x04 and x^2\n" + b"0123456789abcdef" * 4) == ""
     assert unread_in(gzip.compress(b"text " * 100)) == ""
+
+
+@pytest.mark.parametrize("sign", [b"x\x01", b"x^", b"x\x9c", b"x\xda"])
+@pytest.mark.parametrize("number", range(8))
+def test_an_id_that_begins_like_zlib_by_chance_is_not_named_as_damaged(sign: bytes, number: int) -> None:
+    digest = bytes(byte | 0x80 for byte in hashlib.sha512(bytes([number])).digest())  # without a word by chance
+    assert unread_in(b'"id": "' + base64.b64encode(sign + digest) + b'"\n') == ""
 
 
 def test_an_encrypted_member_of_an_archive_is_named() -> None:

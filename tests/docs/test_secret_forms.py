@@ -7,6 +7,7 @@ from pathlib import Path
 
 from support.credential_files import samples
 from support.disguises import DISGUISES
+from support.nested_encodings import NOT_FOUND
 
 PAGE = (Path(__file__).parents[2] / "docs" / "secret-forms.md").read_text()
 
@@ -22,6 +23,11 @@ def _rows(heading: str) -> list[list[str]]:
 def test_every_disguise_of_a_known_secret_is_in_the_table_and_is_cut() -> None:
     """`test_capture_disguises` has each of them cut."""
     assert _rows("A secret that Lifeboat knows") == [[name, "cut", "cut", "cut"] for name in DISGUISES]
+
+
+def test_every_pair_of_encodings_that_is_not_undone_is_on_the_page() -> None:
+    """`test_decoding_pairs` has every other pair undone."""
+    assert [words for words in NOT_FOUND if f"| {words} | not found |\n" not in PAGE] == []
 
 
 def test_every_kind_of_unknown_secret_is_in_the_table_with_its_outcome(tmp_path: Path) -> None:

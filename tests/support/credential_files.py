@@ -1,4 +1,4 @@
-"""33 kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what
+"""Kinds of files with a secret that Lifeboat does not know, as data: the path, the text, the secret in it, and what
 happens: `cut` or `reported`."""
 
 from __future__ import annotations
@@ -68,4 +68,19 @@ def samples(folder: Path) -> list[Sample]:
         Sample("notes/groups.md", "The key is q7Zt 9Xw2 Kp4R v8Lm Q1aS 5dF7.\n", "q7Zt 9Xw2", "reported"),
         Sample("notes/wide.txt", f"the token is {TOKEN}\n".encode("utf-16"), TOKEN, "reported"),
         Sample("skills/door/door.db", (folder / "sample.db").read_bytes(), TOKEN, "reported"),
+        Sample("rails/secrets.yml", f"production:\n  secret_key_base: {KEY}\n", KEY, "cut"),
+        Sample("rails/config/master.key", f"{KEY}\n", KEY, "cut"),
+        Sample(
+            "net/appsettings.json",
+            f'{{"ConnectionStrings": {{"Main": "Server=x;User Id=me;Password={PASSWORD};"}}}}',
+            PASSWORD,
+            "cut",
+        ),
+        Sample(".python_history", f"import door\ndoor.login('me', '{PASSWORD}')\n", PASSWORD, "cut"),
+        Sample(".node_repl_history", f'login("{PASSWORD}")\n', PASSWORD, "cut"),
+        Sample("passwords.txt", f"These are mine\nbank: {PASSWORD}\n", PASSWORD, "cut"),
+        Sample("door-recovery-codes.txt", "Keep these\n1. 12345-67890\n2. abcde-fghij\n", "12345-67890", "cut"),
+        Sample(".config/op/config", f'{{"accounts": [{{"accountKey": "{KEY}"}}]}}', KEY, "cut"),
+        Sample(".mylogin.cnf", f"\0\0\0\0{KEY}".encode(), KEY, "cut"),
+        Sample("NETRC", f"machine example.com login me password {PASSWORD}\n", PASSWORD, "cut"),
     ]

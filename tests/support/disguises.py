@@ -32,6 +32,11 @@ def _lines(secret: str, end: str) -> bytes:
     return end.join(textwrap.wrap(secret, 40, break_on_hyphens=False)).encode()
 
 
+def _broken(text: str) -> bytes:
+    """Return a text in lines of 40 characters that end in a backslash."""
+    return "\\\n".join(text[at : at + 40] for at in range(0, len(text), 40)).encode()
+
+
 def _zip(secret: str, name: str, around: str = "") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
@@ -135,8 +140,12 @@ DISGUISES: dict[str, Disguise] = {
     "docx": lambda one: _zip(one, "word/document.xml", "&#233; "),
     "tar.gz": _tar,
     "git bundle": _bundle,
+    "base64 in quoted-printable": lambda one: quopri.encodestring(base64.b64encode(one.encode())),
+    "hexadecimal in quoted-printable": lambda one: quopri.encodestring(one.encode().hex().encode()),
+    "entities over continued lines": lambda one: _broken("".join(f"&#{ord(each)};" for each in one)),
+    "gzip in json escapes": lambda one: "".join(f"\\u{byte:04x}" for byte in gzip.compress(one.encode())).encode(),
 }
-"""58 and one more."""
+"""59 that were tried at first, and some that were found to be missed later."""
 
 
 def in_a_database(body: bytes, path: Path, encoding: str = "UTF-8") -> None:

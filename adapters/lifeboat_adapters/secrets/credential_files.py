@@ -30,6 +30,10 @@ _SHELL = (
     rb"(?im)^auth\s+(?:\S{1,256}\s+)?(\S+)[ \t]*$",
     rb"(?i)\b[a-z0-9_]{0,64}(?:password|passwd|pwd|secret|token|api_?key|access_?key)=['\"]?([^\s'\"]+)",
     rb"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^\s/:@]{0,256}:([^\s/@]{1,4096})@",
+    # Interpreters of programming languages keep histories, too: `login("ada", "...")`, `password = "..."`.
+    rb"(?i)\b\w{0,64}(?:log_?in|sign_?in|auth|passw|secret|token|api_?key)\w{0,64}"
+    rb"\((?:[^()\n]{0,512},)?[ \t]{0,8}['\"]([^'\"\n]+)['\"][ \t]{0,8}\)",
+    rb"(?i)\b\w{0,64}(?:passw|secret|token|api_?key)\w{0,64}[ \t]{1,8}=[ \t]{0,8}['\"]([^'\"\n]+)",
 )
 _ASSIGNMENTS = (
     rb"(?im)^[ \t]*(?:export[ \t]+)?[\w.\[\]/:@-]{0,128}"
@@ -53,6 +57,15 @@ _YAML = (
 )
 _ALL_OF_IT = (rb"\A\s*(\S{8,4096})\s*\Z",)
 """A file with one word in it."""
+_NETRC = (rb"\bpassword\s+(\S+)",)
+_LISTED = (*_ALL_OF_IT, rb"(?m)^[^\r\n:=]{1,128}[:=][ \t]{0,16}(?![a-z]{2,8}://)(\S{4,4096})[ \t]{0,16}\r?$")
+"""Also a list of names with one word behind each. A line of a text has more words."""
+_CODES = (
+    rb"(?m)^[ \t]{0,16}(?:[0-9]{1,2}[.)][ \t]{1,16}|[*-][ \t]{1,16})?(?=[^\r\n]{0,80}[0-9-])"
+    rb"([A-Za-z0-9]{4,32}(?:[ -][A-Za-z0-9]{4,32}){0,7})[ \t]{0,16}\r?$",
+)
+_CONNECTION = rb"(?i)[;\"'\s](?:password|pwd|accountkey|sharedaccesskey)[ ]{0,8}=[ ]{0,8}([^;\"'\r\n<>]+)"
+"""The password in what .NET calls a connection string."""
 _PRIVATE_KEY = (
     rb"-----BEGIN [A-Z ]{0,32}PRIVATE KEY-----\s*"
     rb"((?:(?!-----BEGIN)[A-Za-z0-9+/=\s\\:,.-]){1,16384}?)\s*-----END ",
@@ -75,7 +88,8 @@ _BY_PLAIN_NAME = Kind(
 """No program makes these: a user may keep there where the secret is."""
 
 KINDS = (
-    Kind("netrc", r"[._]netrc", (rb"\bpassword\s+(\S+)",)),
+    Kind("netrc", r"[._]netrc", _NETRC),
+    Kind("netrc", r"netrc", _NETRC, b"machine "),
     Kind("postgresql", r"\.pgpass|pgpass\.conf", (rb"(?m)^(?!#)(?:(?:[^:\\\r\n]|\\.)*:){4}([^\r\n]+)",)),
     Kind("npm", r"\.npmrc|\.yarnrc", (rb"(?m)^[^#;\r\n]*_(?:authToken|auth|password)\s*[= ]\s*\"?([^\s\"]+)",)),
     Kind("git", r"\.git-credentials", (rb"(?m)^[a-z]+://[^\s/:@]*:([^\s@]+)@",)),
@@ -89,7 +103,7 @@ KINDS = (
     Kind("aws", r"credentials", _ASSIGNMENTS, b"aws_"),
     Kind("kubernetes", r"config|kubeconfig[\w.-]*|.+\.kubeconfig", _YAML, b"clusters:"),
     Kind("google", r".+\.json", (rb"\"private_key(?:_id)?\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"",), b'"service_account"'),
-    Kind("shell", r"\.\w+_history|fish_history|\.histfile", _SHELL),
+    Kind("shell", r"\.\w+_history|fish_history|\.histfile|\.Rhistory", _SHELL),
     Kind("cookies", r"cookies?\.json|storage_?state\.json", (_json_value(rb"value"),)),
     Kind("oauth", r"auth\.json|oauth_creds\.json|\.credentials\.json", (_json_value(_LOGIN_NAME),)),
     Kind("terraform", r"\.terraformrc|terraform\.rc", _ASSIGNMENTS),
@@ -104,7 +118,7 @@ KINDS = (
         ),
     ),
     Kind("htpasswd", r"\.htpasswd", (rb"(?m)^[^#:\r\n][^:\r\n]*:([^\r\n]+)",)),
-    Kind("rails", r"master\.key", (rb"\A\s*([0-9a-fA-F]{32})\s*\Z",)),
+    Kind("rails", r"(?:master|production|staging|development|test)\.key", _ALL_OF_IT),
     Kind("ansible", r"\.?vault[._-]pass(?:word)?(?:\.txt)?|\.vault_pass(?:word)?(?:\.txt)?", _ALL_OF_IT),
     Kind("cookies", r"cookies?\.txt", (rb"(?m)^(?:#HttpOnly_)?[^\s#][^\t\r\n]*\t(?:[^\t\r\n]*\t){5}([^\r\n]+)",)),
     Kind("terraform", r".+\.tfstate(?:\.backup)?", _JSON),
@@ -131,9 +145,29 @@ KINDS = (
         r"rclone\.conf",
         (*_ASSIGNMENTS, rb"(?m)^[ \t]*pass[ \t]*=[ \t]*(\S+)", rb"(?m)^[ \t]*token[ \t]*=[ \t]*(\{[^\r\n]+\})"),
     ),
+    Kind("1password", r"config", (_json_value(rb"accountKey"),), b'"accountKey"'),
+    Kind("mysql", r"\.mylogin\.cnf", (rb"(?s)\A\0{0,4}(.{1,65536})",)),
+    Kind(
+        "dotnet",
+        r"(?:app|local\.)settings(?:\.[\w-]+)?\.json|(?:web|app)(?:\.[\w-]+)?\.config|.+\.(?:exe|dll)\.config",
+        (
+            _json_value(
+                rb"[\w.:-]{0,64}(?:password|pwd|passphrase|secret|token|(?:api|access|account|private|signing)_?key)"
+            ),
+            rb"(?i)\"key\"\s*:\s*\"([^\"\\\s]{16,4096})\"",
+            rb"(?i)key=\"[\w.:-]{0,64}?(?:password|secret|token|apikey)\" value=\"([^\"]+)\"",
+            _CONNECTION,
+        ),
+    ),
     Kind("github", r"hosts\.yml", _YAML, b"oauth_token"),
     Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
     Kind("vault", r"\.vault-token", _ALL_OF_IT),
+    Kind("custom", r"(?:[\w.-]*[._-])?(?:recovery|backup|2fa|mfa)[._-]?codes?(?:[._-][\w-]+)?\.txt", _CODES),
+    Kind(
+        "custom",
+        r"(?:[\w.-]*[._-])?(?:passwords?|passwd|passphrases?|credentials)\.txt|(?:secrets?|tokens?|api[._-]?keys?)\.txt",
+        _LISTED,
+    ),
     _BY_PLAIN_NAME,
 )
 _OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)

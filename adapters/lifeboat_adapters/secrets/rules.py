@@ -48,6 +48,7 @@ RULES = (
     Rule("access key id", "api_key"),
     Rule("secret access key", "api_key"),
     Rule("secret key", "api_key"),
+    Rule("secret key base", "custom"),
     Rule("account key", "api_key"),
     Rule("service key", "api_key"),
     Rule("encryption key", "custom"),

@@ -25,6 +25,7 @@ _SIGNS = {
     b"\xfd7zXZ\0": "xz",
     b"PK\x03\x04": "zip",
 }
+_ZLIB_SIGNS = tuple(sign for sign, form in _SIGNS.items() if form == "zlib")
 _ZIP_HEADER = struct.Struct("<4xHHHHHIIIHH")
 _NEWEST_VERSION, _LONGEST_NAME = 63, 1024
 _STORED, _DEFLATED, _BZIP2, _LZMA, _ENCRYPTED_FLAG = 0, 8, 12, 14, 1
@@ -63,6 +64,18 @@ def compressed_readings(data: bytes, work: Work) -> Iterator[Reading]:
         if len(decoded) >= LEAST:
             yield Block(decoded, start, end)
             passed = end
+
+
+def begins_with_zlib(data: bytes) -> bool:
+    """Return whether these bytes begin with a zlib stream: a whole one, or enough of one. Two bytes by themselves stand
+    at the beginning of many ids by chance."""
+    if not data.startswith(_ZLIB_SIGNS):
+        return False
+    stream = zlib.decompressobj()
+    try:
+        return len(stream.decompress(data, _FIRST_STEP)) == _FIRST_STEP or stream.eof
+    except zlib.error:
+        return False
 
 
 def is_text(data: bytes) -> bool:

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from lifeboat_alf.decoding.compressed import compressed_readings, is_text
 from lifeboat_alf.decoding.limits import DATABASES, LAYERS, TOO_DEEP, Work
 from lifeboat_alf.decoding.readings import Inner, Reading, Whole
-from lifeboat_alf.decoding.rewriting import breaks_long_words, joined_lines, rewritings, text_stretches
+from lifeboat_alf.decoding.rewriting import (
+    breaks_long_words,
+    bytes_of_characters,
+    joined_lines,
+    rewritings,
+    text_stretches,
+)
 from lifeboat_alf.decoding.runs import base85_readings, run_readings, separated_readings
 from lifeboat_alf.decoding.sqlite_pages import page_readings
 from lifeboat_alf.decoding.wide import wide_readings
@@ -34,6 +40,10 @@ def decode(
         yield from (Inner(inner, reading) for inner in decode(reading.data, work, layers=layers))
     if not is_text(data):
         yield from _deeper(compressed_readings(data, work), work, layers)
+    narrow = bytes_of_characters(data)
+    if narrow is not None and work.take(len(data)):
+        compressed = _deeper(compressed_readings(narrow.data, work), work, layers)
+        yield from (Inner(inner, narrow) for inner in compressed)
     text = text_stretches(data) if b"\0" in data else Whole(data)
     if text is not None:
         yield from (Inner(inner, text) for inner in _in_text(text.data, work, layers))

@@ -22,7 +22,21 @@ _ESCAPE = re.compile(
 _SIMPLE = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ENTITY = re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});")
 _QUOTED = re.compile(rb"=(?:\r?\n|([0-9A-F]{2}))")
+_QUOTED_COLUMNS = 75
+"""Characters in front of a soft line break, where a writer fills its lines."""
 _LETTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_"
+_CONTINUED = re.compile(rb"\\\r?\n")
+"""A line that a shell or a compiler reads together with the next one."""
+_BYTES = re.compile(rb"[\xc2\xc3][\x80-\xbf]")
+_STREAMS_IN_CHARACTERS = (
+    b"\x1f\xc2\x8b\x08",
+    b"x\xc2\x9c",
+    b"x\xc3\x9a",
+    b"\xc3\xbd7zXZ\0",
+    b"BZh91AY&SY",
+    b"PK\x03\x04",
+)
+"""How something compressed begins when each of its bytes is a character, as in `\\x1f\\x8b`."""
 _MIME_WORD = re.compile(rb"=\?[A-Za-z0-9_-]{1,40}\?([bBqQ])\?([^?\s]{0,1000})\?=(?:\s{1,8}(?==\?))?")
 _JOINT = re.compile(
     rb"\\?\r?\n[ \t]*(?:(?:>|#|//|\*)[ \t]*)?"
@@ -45,6 +59,7 @@ def rewritings(data: bytes, work: Work) -> Iterator[Reading]:
     for sign, pattern, character in (
         (b"%", _PERCENT, _of_percent),
         (b"\\", _ESCAPE, _of_escape),
+        (b"\\", _CONTINUED, _nothing),
         (b"&", _ENTITY, _of_entity),
         (b"=", _QUOTED, _of_quoted),
         (b"=?", _MIME_WORD, _of_mime_word),
@@ -61,6 +76,13 @@ def joined_lines(data: bytes) -> Reading | None:
     return rewritten(data, _JOINT, _nothing) if _JOINT.search(data) else None
 
 
+def bytes_of_characters(data: bytes) -> Reading | None:
+    """Return the bytes of something compressed whose bytes are written as characters; None where there is none."""
+    if data.isascii() or not any(stream in data for stream in _STREAMS_IN_CHARACTERS) or not _BYTES.search(data):
+        return None
+    return rewritten(data, _BYTES, _of_character)
+
+
 def text_stretches(data: bytes) -> Reading | None:
     """The stretches of ASCII in other bytes, each on a line of its own; None where there is none."""
     marked = data.translate(_ASCII)
@@ -69,18 +91,23 @@ def text_stretches(data: bytes) -> Reading | None:
 
 
 def _lines_with(data: bytes, pattern: re.Pattern[bytes]) -> Reading | None:
-    """The lines with a match, each with the one behind it, where a match may end."""
+    """Return the lines with a match, each with the one behind it: what is encoded twice may go on in a line without a
+    match."""
     found = list[Span]()
     hit = pattern.search(data)
     while hit:
         start = data.rfind(b"\n", 0, hit.start()) + 1
-        end = data.find(b"\n", hit.end())
-        end = len(data) if end < 0 else end
+        end = _line_end(data, hit.end())
         if found and start <= found[-1][1] + 1:
             start = found.pop()[0]
-        found.append((start, end))
+        found.append((start, _line_end(data, end + 1)))
         hit = pattern.search(data, max(hit.end(), end - 2))  # a match may hold the end of this line
     return _parts(data, found) if found else None
+
+
+def _line_end(data: bytes, at: int) -> int:
+    end = data.find(b"\n", at)
+    return len(data) if end < 0 else end
 
 
 def _parts(data: bytes, found: list[Span]) -> Reading:
@@ -147,7 +174,19 @@ def _of_quoted(hit: re.Match[bytes]) -> bytes:
     if hit[1]:
         return bytes.fromhex(hit[1].decode("ascii"))
     line = hit.string[hit.string.rfind(b"\n", 0, hit.start()) + 1 : hit.start()]
-    return hit[0] if len(line) % 4 == 3 and not line.strip(_LETTERS) else b""  # the end of base64
+    return hit[0] if _is_padded_base64(line, hit.string[hit.end() : hit.end() + LEAST]) else b""
+
+
+def _is_padded_base64(line: bytes, rest: bytes) -> bool:
+    """Return whether `=` behind a line ends base64. A line that quoted-printable breaks is as long as that allows, or
+    base64 goes on behind it."""
+    if len(line) % 4 != 3 or len(line) == _QUOTED_COLUMNS or line.strip(_LETTERS):
+        return False
+    return len(rest) < LEAST or bool(rest.strip(_LETTERS))
+
+
+def _of_character(hit: re.Match[bytes]) -> bytes:
+    return hit[0].decode().encode("latin-1")
 
 
 def _of_mime_word(hit: re.Match[bytes]) -> bytes:

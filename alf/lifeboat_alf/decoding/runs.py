@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Callable, Iterator
 from functools import cache
 
+from lifeboat_alf.decoding.compressed import begins_with_zlib
 from lifeboat_alf.decoding.limits import LEAST, Work
 from lifeboat_alf.decoding.readings import Even, Pieces, Reading, Rewritten
 
@@ -43,6 +44,8 @@ _ALPHABETS85 = (
     (bytes((*range(ord("!"), ord("u") + 1), ord("z"))), base64.a85decode),
     (string.digits.encode() + string.ascii_letters.encode() + b"!#$%&()*+-;<=>?@^_`{|}~", base64.b85decode),
 )
+_LEAST_MARKS85 = 2
+"""Kinds of punctuation. Hexadecimal digits in base85 mostly have three or more."""
 _BASE85_MARKS = frozenset(b"!#$%&()*;<=>?@^`{|}~'\"")
 
 
@@ -85,7 +88,9 @@ def says_something(decoded: bytes) -> bool:
     many of them."""
     if b"x" * _WORD in decoded.translate(_marking(_PRINTABLE)):
         return True
-    return any(stream in decoded for stream in _STREAMS) or b"x0x0x0x0" in decoded.translate(_wide())
+    if begins_with_zlib(decoded) or any(stream in decoded for stream in _STREAMS):
+        return True
+    return b"x0x0x0x0" in decoded.translate(_wide())
 
 
 def _runs(data: bytes, letters: bytes, least: int) -> Iterator[tuple[int, int]]:
@@ -154,7 +159,7 @@ def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
     have none of most of it."""
     for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
         hit = _BASE85.match(data, start, end)
-        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < 4:
+        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < _LEAST_MARKS85:
             continue
         # From the fifth character on all must be letters of the alphabet, but for a mark of two at the end.
         inside = hit[0][4:-2]
