@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from lifeboat_daemon.errors import WordsMisplaced
 from lifeboat_keys.words_in_texts import holds_recovery_words
 
+__all__ = ["holds_recovery_words", "refuse_in_arguments", "refuse_in_environment", "refuse_in_field"]
+
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 
 
