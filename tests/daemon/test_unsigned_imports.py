@@ -233,16 +233,20 @@ def _runs_in(folder: Path, planted: Path) -> bool:
 
 BARE_REPOSITORIES = {
     "objects and refs": ("HEAD", "config", "objects/x", "refs/heads/x"),
-    "commondir": ("HEAD", "commondir", "store/config", "store/objects/x", "store/refs/heads/x"),
+    "commondir": ("HEAD", "commondir", "config.worktree", "store/config", "store/objects/x", "store/refs/heads/x"),
 }
 
 
 def _bare(planted: Path, shape: str, folder: str = "") -> dict[str, bytes]:
-    config = (
-        "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n"
-        f'\tfsmonitor = "touch {planted}; false"\n'
-    )
-    texts = {"HEAD": "ref: refs/heads/main\n", "config": config, "store/config": config, "commondir": "store\n"}
+    program = f'[core]\n\tfsmonitor = "touch {planted}; false"\n'
+    worktree = "[core]\n\tbare = false\n\tworktree = .\n"
+    texts = {
+        "HEAD": "ref: refs/heads/main\n",
+        "config": f"[core]\n\trepositoryformatversion = 0\n{worktree}{program}",
+        "commondir": "store\n",
+        "config.worktree": worktree,
+        "store/config": f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n{program}",
+    }
     return {f"{folder}{name}": texts.get(name, "").encode() for name in BARE_REPOSITORIES[shape]}
 
 
