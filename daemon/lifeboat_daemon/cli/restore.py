@@ -72,7 +72,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
     With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
     --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
-    Exit 1 when something could not be restored because the copy of it is damaged; the rest is restored.
+    Exit 1 when something could not be restored because the copy of it is damaged (the rest is restored), or when
+    another program moved a restored file away meanwhile.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
