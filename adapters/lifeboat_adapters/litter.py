@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from fnmatch import fnmatchcase, translate
 
 Pattern = tuple[str, str]
@@ -82,10 +83,26 @@ def is_version_control(part: str) -> bool:
     """Return whether a part of a path is the data of a version control system: a folder, or a file or link that leads
     to one. Compared as the most lenient file system reads a name: without case, characters that cannot be seen, and
     dots or spaces at its end."""
+    return _as_lenient(part) in _VERSION_CONTROL
+
+
+def repository_heads(names: Iterable[str]) -> frozenset[str]:
+    """Return the spellings of `HEAD` among the names of a folder that Git would take for a repository by it.
+
+    Git does so where `objects` and `refs` lie beside it, or `commondir`, and then runs what `config` names. Without
+    `HEAD` the folder is none, and everything else in it can stay.
+    """
+    read = {name: _as_lenient(name) for name in names}
+    if {"objects", "refs"} <= set(read.values()) or "commondir" in read.values():
+        return frozenset(name for name, part in read.items() if part == "head")
+    return frozenset()
+
+
+def _as_lenient(part: str) -> str:
     if not part.isascii():
         seen = "".join(letter for letter in part if unicodedata.category(letter) != "Cf")
         part = unicodedata.normalize("NFKC", seen)
-    return part.casefold().rstrip(". ") in _VERSION_CONTROL
+    return part.casefold().rstrip(". ")
 
 
 def suffix(relative: str) -> str:

@@ -17,8 +17,8 @@ from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
-from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_daemon.settings import SETTINGS, Setting, setting
+from lifeboat_keys.words_in_texts import holds_recovery_words
 
 DEFAULT = "default"
 FILE = "config.toml"

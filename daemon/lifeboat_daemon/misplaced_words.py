@@ -5,40 +5,14 @@ A command line stands in the history of the shell, and most fields are shown aga
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from urllib.parse import unquote
+from collections.abc import Mapping, Sequence
 
 from lifeboat_daemon.errors import WordsMisplaced
+from lifeboat_keys.words_in_texts import holds_recovery_words
 
-MISPLACED = 12
-"""So many words of the list in a row are no accident: half of a key, or the whole seed of a wallet."""
-_LETTERS = re.compile(r"[^\W\d_]+")
+__all__ = ["holds_recovery_words", "refuse_in_arguments", "refuse_in_environment", "refuse_in_field"]
+
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
-
-
-def holds_recovery_words(text: str) -> bool:
-    """Return whether a text holds 12 words of the list in a row, numbered, in a path or in an address as well."""
-    pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
-    if not _has_row(pieces, _is_word_long):
-        return False
-    from lifeboat_keys.words import is_known  # what only reads settings loads no package of the keys
-
-    return _has_row(pieces, is_known)
-
-
-def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
-    row = 0
-    for piece in pieces:
-        row = row + 1 if fits(piece) else 0
-        if row == MISPLACED:
-            return True
-    return False
-
-
-def _is_word_long(piece: str) -> bool:
-    return 3 <= len(piece) <= 8
 
 
 def refuse_in_arguments(arguments: Sequence[str]) -> None:
@@ -52,7 +26,10 @@ def refuse_in_arguments(arguments: Sequence[str]) -> None:
 
 
 def refuse_in_environment(environment: Mapping[str, str]) -> None:
-    """Raise WordsMisplaced for a variable of Lifeboat with the words of a key. A passphrase may be made of them."""
+    """Raise WordsMisplaced for a variable of Lifeboat with the words of a key.
+
+    Only the passphrase may be made of them: an earlier release wrapped keys with such ones, and this one opens them.
+    """
     for name, value in environment.items():
         if name.startswith(_PREFIX) and name != _PASSPHRASE and holds_recovery_words(value):
             raise WordsMisplaced(

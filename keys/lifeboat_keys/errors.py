@@ -10,6 +10,7 @@ LifeboatError
 |   |   +-- KeyringSlow     the OS keyring did not answer in time
 |   |   +-- CommandFailed   key_command printed no key
 |   +-- NoPassphrase        a key is to be wrapped, and there is no usable passphrase for it
+|   +-- WordsAsPassphrase   a new passphrase that is made of the words of a key
 |   +-- KdfOutOfBounds      a wrapped key that asks for less or more work than is ever right
 |   +-- WrappedChanged      the file of a wrapped key is not what was written
 |   +-- UnknownWrapping     a wrapped key in a form that is not used here
@@ -107,6 +108,15 @@ class NoPassphrase(KeysError):
     code = "no_passphrase"
     title = "There is no passphrase to wrap the key with"
     fix = "set LIFEBOAT_PASSPHRASE_FILE to a private file that holds it"
+
+
+class WordsAsPassphrase(KeysError):
+    """The message repeats none of the words."""
+
+    code = "words_as_passphrase"
+    title = "Recovery words are no passphrase"
+    fix = "choose another passphrase"
+    exit_status = 3
 
 
 class KdfOutOfBounds(KeysError):

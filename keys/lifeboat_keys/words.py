@@ -64,6 +64,11 @@ def is_known(word: str) -> bool:
     return word in _known()
 
 
+def is_beginning(letters: str) -> bool:
+    """Whether letters are the first four of one of the 2,048, or all of one that has three."""
+    return letters in _beginnings()
+
+
 def is_phrase(text: str) -> bool:
     """Whether words are a key or a wallet's seed: all of the list, and their checksum fits (BIP-39)."""
     found = text.split()
@@ -86,3 +91,8 @@ def sheet(words: Sequence[str], columns: int = 4) -> list[str]:
 @cache
 def _known() -> frozenset[str]:
     return frozenset(_language().wordlist)
+
+
+@cache
+def _beginnings() -> frozenset[str]:
+    return frozenset(word[:4] for word in _known())

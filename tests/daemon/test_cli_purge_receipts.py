@@ -147,8 +147,54 @@ def test_on_a_machine_without_a_home_it_is_checked_and_no_home_is_made(
     document = run("receipts", "verify", file, expect=4)
     assert document["holds"] is True and document["proven"] is False
     assert any(each["unknown_key"] for each in document["findings"])
-    assert "key is not known here" in said("receipts", "verify", str(file), expect=4)
+    assert "a key that is not known here" in said("receipts", "verify", str(file), expect=4)
     assert not (ada.folder / "nowhere").exists()
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Purged:
+    """A home with a key of its own."""
+    return Purged(tmp_path / "stranger")
+
+
+def test_in_a_home_with_another_key_it_ends_as_it_does_without_a_home(
+    ada: Purged, stranger: Purged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = exported(ada)
+    monkeypatch.setenv("LIFEBOAT_HOME", str(stranger.folder / "home"))
+    document = run("receipts", "verify", file, expect=4)
+    assert document["holds"] is True and document["proven"] is False
+    unknown = [each for each in document["findings"] if each["unknown_key"]]
+    assert [(each["subject"], each["level"]) for each in unknown] == [
+        ("receipt", "open"),
+        (ada.receipt.vaults[0].name, "open"),
+    ]
+    assert all(stranger.context.keys().public.key_id in each["message"] for each in unknown)
+    assert all("only that it is whole" in each["message"] for each in unknown)
+
+
+@pytest.mark.parametrize("part", ["receipt", "vault"])
+def test_a_changed_file_of_another_user_ends_with_three(
+    ada: Purged, stranger: Purged, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    """Whose signature it is says nothing where the signature does not hold."""
+    document = ada.document()
+    if part == "receipt":
+        document["changed_at"] = document["changed_at"].replace("20", "19", 1)
+    else:
+        document["vaults"][0]["receipt"]["objects"] += 1
+    file = ada.folder / "receipt.json"
+    file.write_text(json.dumps(document))
+    monkeypatch.setenv("LIFEBOAT_HOME", str(stranger.folder / "home"))
+    assert run("receipts", "verify", file, expect=3)["holds"] is False
+
+
+def test_a_kept_receipt_that_another_user_signed_does_not_hold(
+    ada: Purged, stranger: Purged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receipt_store.file(stranger.context, ada.receipt.id).write_text(json.dumps(ada.document()))
+    monkeypatch.setenv("LIFEBOAT_HOME", str(stranger.folder / "home"))
+    assert run("receipts", "show", ada.receipt.id, expect=3)["holds"] is False
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 1, "version": 1}', "not JSON"])

@@ -112,6 +112,12 @@ def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch)
         f"file:///home/ada/{quote(TEXT)}",
         f"my words: {' '.join(PHRASE[:12])}",
         f"  {TEXT.replace(' ', ', ')}  ",
+        "".join(word.title() for word in PHRASE),
+        "".join(PHRASE),
+        "".join(f"{number}{word}" for number, word in enumerate(PHRASE, 1)),
+        " ".join(word[:4] for word in PHRASE),
+        "".join(word[:4].upper() for word in PHRASE),
+        f"/home/ada/MyWords{''.join(word[:4].title() for word in PHRASE)}.txt",
     ],
 )
 def test_words_are_found_however_they_are_written(text: str) -> None:
@@ -126,10 +132,79 @@ def test_words_are_found_however_they_are_written(text: str) -> None:
         "/home/ada/.openclaw/workspace",
         "the memory about the boat and the harbour that was kept in the second drawer of the old desk by the window",
         "lifeboat+https://boat.example.com:8443/?pin=0123456789abcdef#token",
+        "".join(PHRASE[:8]),
+        "lifeboat endpoint token add home name laptop lifeboat endpoint lifeboat written again",
+        "".join(f"{word[:4]}x" for word in PHRASE),
+        "d" * 5000,
+        "pneumonoultramicroscopicsilicovolcanoconiosis-supercalifragilisticexpialidocious",
     ],
 )
 def test_other_texts_are_no_words(text: str) -> None:
     assert not misplaced_words.holds_recovery_words(text)
+
+
+def test_no_page_of_the_documentation_holds_any() -> None:
+    pages = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
+    assert len(pages) > 20
+    assert [page.name for page in pages if misplaced_words.holds_recovery_words(page.read_text())] == []
+
+
+NEW_PASSPHRASES = {
+    "keys init": ["keys", "init", "--store", "passphrase", "--words-to", "WORDS", "--no-prove"],
+    "keys recover": ["keys", "recover", "--store", "passphrase", "--words-from", "KEY"],
+    "alf export": ["alf", "export", "openclaw", "WORKSPACE", "-o", "FILE", "--encrypt"],
+    "alf purge": ["alf", "purge", "PLAIN", "--text", "Ada", "-o", "FILE", "--encrypt"],
+}
+
+
+@pytest.mark.parametrize("given", ["standard input", "variable", "file"])
+@pytest.mark.parametrize("command", ["keys init", "keys recover"])
+def test_no_key_is_wrapped_with_them_wherever_the_passphrase_comes_from(
+    isolated_home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    given: str,
+) -> None:
+    places = {"WORDS": tmp_path / "words", "KEY": tmp_path / "key"}
+    places["KEY"].write_text(TEXT)
+    arguments = [str(places.get(each, each)) for each in NEW_PASSPHRASES[command]]
+    if given == "standard input":
+        arguments.append("--passphrase-stdin")
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{TEXT}\n".encode())))
+    elif given == "variable":
+        monkeypatch.setenv("LIFEBOAT_PASSPHRASE", TEXT)
+    else:
+        (tmp_path / "passphrase").touch(0o600)
+        (tmp_path / "passphrase").write_text(f"{TEXT}\n")
+        monkeypatch.setenv("LIFEBOAT_PASSPHRASE_FILE", str(tmp_path / "passphrase"))
+    assert run([*arguments, "--json"]) == 3
+    said = "".join(capsys.readouterr())
+    assert '"code": "words_as_passphrase"' in said
+    assert not list(isolated_home.rglob("wrapped/*"))
+    _assert_nothing_is_kept(isolated_home, said)
+
+
+@pytest.mark.parametrize("command", ["alf export", "alf purge"])
+def test_no_archive_is_encrypted_with_them(
+    isolated_home: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    places = {name: tmp_path / name for name in ("WORKSPACE", "FILE", "PLAIN")}
+    places["WORKSPACE"].mkdir()
+    for name in ("SOUL.md", "USER.md"):
+        (places["WORKSPACE"] / name).write_text("# Ada\n")
+    assert run(["alf", "export", "openclaw", str(places["WORKSPACE"]), "-o", str(places["PLAIN"])]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{TEXT}\n"))
+    arguments = [str(places.get(each, each)) for each in NEW_PASSPHRASES[command]]
+    assert run([*arguments, "--passphrase-stdin", "--json"]) == 3
+    assert '"code": "words_misplaced"' in "".join(capsys.readouterr())
+    assert not places["FILE"].exists()
 
 
 def test_a_purge_of_words_that_leaked_says_how(isolated_home: Path, capsys: pytest.CaptureFixture[str]) -> None:

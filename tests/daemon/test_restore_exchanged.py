@@ -16,6 +16,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import beneath
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
+from lifeboat_daemon.cli.restore import exit_status
 from lifeboat_daemon.errors import RestoreFailed
 from lifeboat_daemon.restore import RestoreOptions, recover, restore
 from lifeboat_daemon.restore.contents import DATABASE, Wanted
@@ -146,7 +147,60 @@ def test_a_restore_says_what_was_moved_away_while_it_was_running(jail: Jail, tmp
 
     jail.files.before = before
     report = restore(jail.ada.context, jail.ada.agent, AT_FIRST)
-    assert any("1 restored files were moved or removed" in said and "gone.md" in said for said in report.warnings)
+    assert report.moved_away == [str(jail.notes / "gone.md")]
+    assert any("running: 1 restored file, " in said and "gone.md" in said for said in report.warnings)
+    assert exit_status(report.to_json()) == 1
+
+
+def test_an_undo_says_what_was_moved_away_and_not_what_was_before(jail: Jail, tmp_path: Path) -> None:
+    jail.restore()
+
+    def before(number: int) -> None:
+        if (jail.notes / "later.md").exists():
+            os.rename(jail.notes / "later.md", tmp_path / "taken.md")
+
+    jail.files.before = before
+    assert undo(jail.ada.context, jail.ada.agent).moved_away == [str(jail.notes / "later.md")]
+    jail.files.heal()
+    assert restore(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away == []
+
+
+def test_every_restored_file_stands_as_restored_or_is_named(jail: Jail, tmp_path: Path) -> None:
+    """The agent exchanges a folder for another real one, once, before each operation of a restore in turn."""
+    first = {"one.md": "first one.md\n", "two.md": "first two.md\n", "gone.md": "was there at first\n"}
+    other, named, ended = tmp_path / "other", 0, 0
+    (other / "inner").mkdir(parents=True)
+    jail.files.counted = CHANGES
+    jail.restore()
+    for number in range(1, jail.files.count + 1, 2):
+        jail.files.heal()
+        for folder, word in ((jail.notes, "second"), (other, "other")):
+            for name in (*NAMES, "gone.md", "inner/three.md"):
+                (folder / name).write_text(f"{word} {name}\n")
+        is_in_time = False
+
+        def before(count: int, number: int = number) -> None:
+            nonlocal is_in_time
+            if count == number:
+                staged = jail.ada.state_dir.glob(".workspace.lifeboat-stage-*/**/*")
+                is_in_time = any(path.is_file() for path in staged)
+                exchange(jail.notes, other)
+
+        jail.files.before = before
+        with contextlib.suppress(LifeboatError):
+            away = restore(jail.ada.context, jail.ada.agent, AT_FIRST).moved_away
+            if is_in_time:
+                stands = {name for name, text in first.items() if _text_of(jail.notes / name) == text}
+                assert {str(jail.notes / name) for name in first.keys() - stands} <= set(away), number
+                named, ended = named + bool(away), ended + 1
+        jail.files.heal()
+        recover(jail.ada.context)
+        assert everything_in(jail.outside) == jail.before
+    assert 0 < named <= ended
+
+
+def _text_of(path: Path) -> str | None:
+    return path.read_text() if path.is_file() else None
 
 
 class NoRoomBeside(ExchangingFiles):

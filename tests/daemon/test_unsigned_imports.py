@@ -48,7 +48,14 @@ HAZARDS = (
     *("cron/jobs.json", "crontab", "skills/tide/SKILL.md", "skills/tide/notes.md", "AGENTS.md", "CLAUDE.md", "BOOT.md"),
     *("HEARTBEAT.md", "Makefile", "package.json", ".github/workflows/a.yml", ".husky/pre-commit", ".bashrc", ".vimrc"),
     *(".gitattributes", ".gitmodules", ".npmrc", "conftest.py", ".devcontainer/devcontainer.json", "x.code-workspace"),
-    *(".ssh/authorized_keys", ".config/autostart/a.desktop", "store.git/config", "bin/tool", "notes/looks-harmless"),
+    *(
+        ".ssh/authorized_keys",
+        ".config/autostart/a.desktop",
+        "store.git/config",
+        "store.git/commondir",
+        "store.git/config.worktree",
+    ),
+    *("bin/tool", "notes/looks-harmless"),
 )
 HARMLESS = ("MEMORY.md", "memory/2026-01-01.md", "notes/boat.txt", "avatars/juniper.png", "notes/config")
 
@@ -215,6 +222,85 @@ def test_version_control_data_is_never_captured_and_never_written(runtime: str, 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "a/.git", ".svn"])
 def test_a_file_or_a_link_that_leads_to_a_repository_is_one(name: str) -> None:
     assert litter.Litter().reason(name, is_folder=False) == "version control data"
+
+
+def _runs_in(folder: Path, planted: Path) -> bool:
+    """Whether `git status` in a folder runs the planted program."""
+    planted.unlink(missing_ok=True)
+    subprocess.run(["git", "status"], cwd=folder, capture_output=True, check=False, timeout=patience())
+    return planted.exists()
+
+
+BARE_REPOSITORIES = {
+    "objects and refs": ("HEAD", "config", "objects/x", "refs/heads/x"),
+    "commondir": ("HEAD", "commondir", "config.worktree", "store/config", "store/objects/x", "store/refs/heads/x"),
+}
+
+
+def _bare(planted: Path, shape: str, folder: str = "") -> dict[str, bytes]:
+    program = f'[core]\n\tfsmonitor = "touch {planted}; false"\n'
+    worktree = "[core]\n\tbare = false\n\tworktree = .\n"
+    texts = {
+        "HEAD": "ref: refs/heads/main\n",
+        "config": f"[core]\n\trepositoryformatversion = 0\n{worktree}{program}",
+        "commondir": "store\n",
+        "config.worktree": worktree,
+        "store/config": f"[core]\n\trepositoryformatversion = 1\n[extensions]\n\tworktreeConfig = true\n{program}",
+    }
+    return {f"{folder}{name}": texts.get(name, "").encode() for name in BARE_REPOSITORIES[shape]}
+
+
+@pytest.mark.parametrize("shape", BARE_REPOSITORIES)
+def test_a_workspace_that_is_a_repository_itself_is_neither_imported_nor_restored_nor_captured_as_one(
+    isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: str
+) -> None:
+    planted, target = tmp_path / "planted", tmp_path / "ada"
+    files = _bare(planted, shape)
+    state = _state("SOUL.md", "USER.md")
+    for name, body in files.items():
+        state.put(f"{RAW}{name}", body)
+    said = run_accepting("alf", "import", _archive(state, tmp_path / "bare.alf"), "--to", target)
+    assert [each["name"] for each in said["skipped"]] == ["HEAD"]
+    assert not _runs_in(target, planted)
+    assert all((target / name).read_bytes() == body for name, body in files.items() if name != "HEAD")
+
+    (target / "HEAD").write_bytes(files["HEAD"])
+    assert _runs_in(target, planted)  # it is a repository that Git obeys
+    assert run(["sync", said["name"]]) == 0
+    assert run(["restore", said["name"], "--to", str(tmp_path / "again")]) == 0
+    assert not (tmp_path / "again" / "HEAD").exists() and (tmp_path / "again" / "SOUL.md").exists()
+    assert not _runs_in(tmp_path / "again", planted)
+    capsys.readouterr()
+    assert run(["agents", "show", said["name"], "--left-out", "--json"]) == 0
+    assert 'HEAD"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shape", BARE_REPOSITORIES)
+def test_a_repository_in_a_folder_is_kept_and_named_before_an_unsigned_import(
+    isolated_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], shape: str
+) -> None:
+    """An agent may keep one as the only copy of its work."""
+    planted, target = tmp_path / "planted", tmp_path / "ada"
+    state = _state("SOUL.md", "USER.md")
+    for name, body in _bare(planted, shape, "work.git/").items():
+        state.put(f"{RAW}{name}", body)
+    archive = _archive(state, tmp_path / "bare.alf")
+    assert run(["alf", "import", str(archive), "--to", str(target)]) == 3
+    assert "configuration of a Git repository" in capsys.readouterr().out and not target.exists()
+    name = run_accepting("alf", "import", archive, "--to", target)["name"]
+    assert _runs_in(target / "work.git", planted) and not _runs_in(target, planted)
+    assert run(["restore", name, "--to", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "work.git" / "HEAD").exists()
+
+
+@pytest.mark.parametrize("names", [("HEAD",), ("HEAD", "objects"), ("HEAD", "refs"), ("objects", "refs", "config")])
+def test_other_folders_with_a_file_of_that_name_are_no_repositories(names: tuple[str, ...]) -> None:
+    assert litter.repository_heads(names) == frozenset()
+
+
+@pytest.mark.parametrize("head", ["HEAD", "head", "HE\u200bAD", "HEAD."])
+def test_every_spelling_that_a_lenient_file_system_reads_as_the_same_name_counts(head: str) -> None:
+    assert litter.repository_heads([head, "Objects", "REFS"]) == {head}
 
 
 @pytest.mark.parametrize("name", [".gitignore", ".github/a", "git/config", "my.git/x", "digit~1"])

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lifeboat_adapters import litter
 from lifeboat_adapters.contract import Adapter, Placement, Root
 from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, StrPath
@@ -152,9 +153,13 @@ class Walk:
             self._unreadable(relative, error)
             return True
         beside = sqlite_files.side_files(self.files, entries)
+        is_top = self.is_workspace and not relative
+        heads = litter.repository_heads(entry.name for entry in entries) if is_top else ()
         kept = False
         for entry in entries:
-            if entry.name in beside:
+            if entry.name in heads:
+                self.scan.skipped[self.root.prefix + names.archive_name(entry.name)[0]] = litter.VERSION_CONTROL
+            elif entry.name in beside:
                 self._skip_side_file(relative + entry.name, beside[entry.name])
             else:
                 log = beside.get(entry.name + sqlite_files.WAL)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lifeboat_daemon.cli.output import Output
+from lifeboat_daemon.misplaced_words import refuse_in_field
 from lifeboat_daemon.words import count_text
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def passphrase_from_stdin(wanted: bool) -> str | None:
 def of_export(encrypt: bool, recipients: tuple[str, ...], passphrase: str | None) -> Encryption | None:
     if not encrypt and (recipients or passphrase is not None):
         raise click.UsageError("--recipient and --passphrase-stdin need --encrypt")
-    return _encryption(recipients, passphrase) if encrypt else None
+    return _encryption(recipients, _new(passphrase)) if encrypt else None
 
 
 def of_rewrite(
@@ -76,7 +77,12 @@ def of_rewrite(
     if any(source.recipients > 1 for source in sealed) and not recipients:
         output.warn("it was encrypted for further keys, the new file is for yours only: name them with --recipient")
     by_key = any(source.key_id is not None for source in sealed)
-    return _encryption(recipients, None if by_key else passphrase)
+    return _encryption(recipients, None if by_key else passphrase if sealed else _new(passphrase))
+
+
+def _new(passphrase: str | None) -> str | None:
+    """Return a passphrase that no file has yet. Raises WordsMisplaced."""
+    return None if passphrase is None else refuse_in_field("the passphrase", passphrase)
 
 
 def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> Encryption:

@@ -15,11 +15,11 @@ from lifeboat_daemon.cli.session import Session
 from lifeboat_daemon.cli.word_screen import has_terminal
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
 from lifeboat_keys.stores.wrapping import PASSPHRASE_LENGTH
+from lifeboat_keys.words_in_texts import holds_recovery_words
 
 STDIN = click.option("--passphrase-stdin", is_flag=True, help="The first line of standard input is the passphrase.")
 

@@ -72,7 +72,8 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
 
     With --from it comes from a second copy, also on a machine that never had it; nobody else's role changes, unless
     --adopt says that the agent lives here from now on. `--from aside` is a history that gave way on this machine.
-    Exit 1 when something could not be restored because the copy of it is damaged; the rest is restored.
+    Exit 1 when something could not be restored because the copy of it is damaged (the rest is restored), or when
+    another program moved a restored file away meanwhile.
     """
     from lifeboat_adapters.memory_stores import RowChoice
     from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
@@ -123,8 +124,9 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
 
 
 def exit_status(report: dict[str, Any]) -> int:
-    """Return 1 for a restore or an import that left something out, or the capture that follows it."""
-    return 1 if report["left_out"] or report["lacking"] or report["not_captured"] else 0
+    """Return 1 for a restore or an import that left something out, or the capture that follows it, and where something
+    that was written is not in its place."""
+    return 1 if any(report[each] for each in ("left_out", "lacking", "not_captured", "moved_away")) else 0
 
 
 def _print_plan(session: Session, plan: Any) -> None:
@@ -238,14 +240,15 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 @click.option("--force", is_flag=True, help="Also when files changed since the restore.")
 @session_command
 def undo(session: Session, agent: str | None, force: bool) -> int:
-    """Take the last restore of the last seven days back. Exit 1 when the capture that follows left something out."""
+    """Take the last restore of the last seven days back. It ends with 1 when the capture that follows left something
+    out, or something that was put back was moved away meanwhile."""
     from lifeboat_daemon.restore import undo as take_back
 
     found = agents.find(session.context, agent) if agent else None
     with session.output.progress("Taking the last restore back") as tell:
         report = take_back(session.context, found, force=force, tell=tell).to_json()
     session.output.document(report, lambda: print_report(session.output, report))
-    return 1 if report["not_captured"] else 0
+    return 1 if report["not_captured"] or report["moved_away"] else 0
 
 
 @click.command(

@@ -14,9 +14,9 @@ import click
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.misplaced_words import holds_recovery_words
 from lifeboat_daemon.safe_text import line_text
 from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_keys.words_in_texts import holds_recovery_words
 
 # Commands ---------------------------------------------------------------------------------------------------------
 

@@ -3,8 +3,8 @@ where that is here. Everything is looked at, nothing raises for what it finds.""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.errors import SignatureError
@@ -12,7 +12,7 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.purge.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
 from lifeboat_daemon.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
 from lifeboat_keys import receipts as vault_receipts
-from lifeboat_keys.errors import KeysError
+from lifeboat_keys.errors import KeysError, SignedByAnother
 from lifeboat_keys.receipts import VaultReceipt, Verdict
 
 if TYPE_CHECKING:
@@ -23,25 +23,29 @@ HITS = "hits"
 """The count of a search that has to be 0."""
 RECEIPT = "receipt"
 """The subject of what is said of the whole."""
-_UNKNOWN = "made by somebody whose key is not known here: only that it is whole could be checked"
+_UNKNOWN = "signed under a key that is not known here"
+_WHOLE = "only that it is whole could be checked"
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Whose signatures count where a receipt is checked; nobody's without a home."""
+    """Whose signatures count where a receipt is checked; nobody's without a home. `may_be_foreign`: a signature under a
+    key that is not known here leaves the receipt open, as it does without a home; else it is wrong."""
 
     trusted: Trusted | None = None
     endpoints: Mapping[str, bytes] = field(default_factory=dict)
+    may_be_foreign: bool = False
 
 
-def verify(context: Context | None, document: Any) -> list[Finding]:
+def verify(context: Context | None, document: Any, *, may_be_foreign: bool = False) -> list[Finding]:
     """Hold a receipt (JSON as it was read) against itself, and with a home against its keys, its vault and the receipt
-    that it keeps. It holds unless something is WRONG. Raises SystemRefused when the home's notes cannot be read."""
+    that it keeps. It holds unless something is WRONG. `may_be_foreign`: another user may have made it, see `Keys`; a
+    receipt that this home keeps is its own. Raises SystemRefused when the home's notes cannot be read."""
     try:
         receipt = from_json(document)
     except KeysError as error:
         return [wrong(RECEIPT, error.message)]
-    keys = Keys() if context is None else keys_of(context)
+    keys = Keys() if context is None else replace(keys_of(context), may_be_foreign=may_be_foreign)
     found = [_signature(receipt, keys), *_together(receipt)]
     for note in receipt.vaults:
         found += _vault(receipt, note, keys)
@@ -76,13 +80,28 @@ def vault_problem(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> str | N
 
 
 def _signature(receipt: PurgeReceipt, keys: Keys) -> Finding:
+    def check(trusted: Trusted | None) -> Verdict:
+        return vault_receipts.verify_purge(receipt.statement(), receipt.signature, trusted)
+
     try:
-        verdict = vault_receipts.verify_purge(receipt.statement(), receipt.signature, keys.trusted)
+        verdict, signer = _judge(check, keys)
     except SignatureError as error:
         return wrong(RECEIPT, error.message)
     if verdict is Verdict.SIGNED:
         return holds(RECEIPT, f"signed by a machine of yours, as of {receipt.changed_at}")
-    return untrusted(RECEIPT, _UNKNOWN)
+    return untrusted(RECEIPT, f"{signer}: {_WHOLE}")
+
+
+def _judge(check: Callable[[Trusted | None], Verdict], keys: Keys) -> tuple[Verdict, str]:
+    """Return the verdict on a signature, and words for a signer who is not known here. Raises SignatureError."""
+    try:
+        return check(keys.trusted), _UNKNOWN
+    except SignedByAnother as error:
+        # What is derived from it names a key or a machine that is known here and no longer trusted.
+        if type(error) is not SignedByAnother or not keys.may_be_foreign:
+            raise
+        check(None)  # The signature itself was not looked at yet.
+        return Verdict.UNKNOWN_SIGNER, error.message
 
 
 def _together(receipt: PurgeReceipt) -> Iterator[Finding]:
@@ -123,7 +142,11 @@ def _of_vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Fi
         return
     try:
         signed = vault_receipts.from_json(note.receipt)
-        verdict = vault_receipts.verify(signed, trusted=keys.trusted, endpoints=keys.endpoints)
+
+        def check(trusted: Trusted | None) -> Verdict:
+            return vault_receipts.verify(signed, trusted=trusted, endpoints=keys.endpoints)
+
+        verdict, signer = _judge(check, keys)
     except (SignatureError, KeysError) as error:
         yield wrong(note.name, error.message)
         return
@@ -132,7 +155,7 @@ def _of_vault(receipt: PurgeReceipt, note: VaultNote, keys: Keys) -> Iterator[Fi
     if problems:
         return
     if verdict is Verdict.UNKNOWN_SIGNER:
-        yield untrusted(note.name, f"its receipt was {_UNKNOWN}")
+        yield untrusted(note.name, f"its receipt was {signer}: {_WHOLE}")
         return
     whose = "the key of it that is remembered here" if verdict is Verdict.PINNED else "a machine of yours"
     yield holds(note.name, f"signed under {whose}: {signed.objects} destroyed, none left")

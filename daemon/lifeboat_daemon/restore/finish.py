@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from lifeboat_alf import codec
@@ -26,10 +27,11 @@ from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.capturing import capture_restored
-from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, look, to_path
+from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, Seen, look, to_path
 from lifeboat_daemon.restore.report import RestoreReport
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.words import count_text
 from lifeboat_endpoint.errors import VaultFull, VaultUnusable
 
 LAST_RESTORE = "last_restore"
@@ -37,9 +39,12 @@ CREDENTIALS = "credentials"
 """Why the sequence is kept from which an agent was adopted without its credentials."""
 
 
-def finish(context: Context, journal: Journal, *, recovered: bool = False) -> RestoreReport:
-    """Everything after the last move. May be repeated until the journal is gone."""
+def finish(
+    context: Context, journal: Journal, put: Mapping[str, int] = MappingProxyType({}), *, recovered: bool = False
+) -> RestoreReport:
+    """Everything after the last move. May be repeated until the journal is gone. `put` as `roll_forward` gives it."""
     report = replace(RestoreReport.from_json(journal.report), recovered=recovered)
+    report = _note_moved_away(context, journal, report, put)
     report = _keep_undo(context, journal, report)
     report = _adopt(context, journal, report)
     note_withheld(context, report)
@@ -70,16 +75,35 @@ def _keep_undo(context: Context, journal: Journal, report: RestoreReport) -> Res
     if journal.whole is not None or not (journal.moves or journal.make or journal.times or journal.modes):
         return report
     left = moves.installed(context.files, journal)
+    report = replace(report, undo=True)
     done = replace(journal, phase=DONE, installed=left, report=report.to_json())
     journals.write(context.files, journals.undo_path(context.home, journal.id), done)
-    gone = [move.target for move, found in zip(journal.moves, left, strict=True) if move.staged and found is None]
-    return replace(report, undo=True, warnings=[*report.warnings, *_moved_away(gone)])
+    return report
 
 
-def _moved_away(gone: list[str]) -> Iterator[str]:
-    if gone:
-        first = printable(str(to_path(gone[0])))
-        yield f"{len(gone)} restored files were moved or removed while the restore was running, {first} among them"
+def _note_moved_away(
+    context: Context, journal: Journal, report: RestoreReport, put: Mapping[str, int]
+) -> RestoreReport:
+    """Look once more where everything stands: another program may have moved or replaced it since."""
+    files = moves.following_no_link(context.files, journal)
+    whole = () if journal.whole is None else (journal.whole[1],)
+    targets = (*whole, *(move.target for move in journal.moves if move.staged is not None))
+    away = [
+        to_path(target) for target in targets if not _stands(moves.standing(files, to_path(target)), put.get(target))
+    ]
+    named = [printable(str(path)) for path in away]
+    return replace(report, moved_away=named, warnings=[*report.warnings, *_moved_away(named)])
+
+
+def _stands(found: Seen | None, inode: int | None) -> bool:
+    """After an interruption only the names are known."""
+    return found is not None and inode in (None, found.inode)
+
+
+def _moved_away(named: list[str]) -> Iterator[str]:
+    if named:
+        count = count_text(len(named), "restored file")
+        yield f"moved, replaced or removed while the restore was running: {count}, {named[0]} among them"
 
 
 @contextlib.contextmanager

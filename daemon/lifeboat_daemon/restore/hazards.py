@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -106,10 +107,11 @@ class Hazard(NamedTuple):
 
 def find_hazards(state: State, contents: Contents) -> list[Hazard]:
     """Return scripts, hooks, what can name commands, instructions and scheduled work, each with what makes it one."""
+    repositories = _repositories(contents.workspace)
     found = [
         Hazard(item.name, reason, item)
         for item in contents.workspace.values()
-        if (reason := _reason(state, item, contents))
+        if (reason := _reason(state, item, repositories))
     ]
     settings = "the runtime's configuration (MCP servers, hooks, tools, jobs, where requests go)"
     found += [Hazard(item.name, settings) for item in contents.home.values()]
@@ -121,10 +123,10 @@ def _runs(path: str) -> bool:
     return any(word in path.rpartition("/")[2] for word in _TABLES_THAT_RUN)
 
 
-def _reason(state: State, item: Wanted, contents: Contents) -> str:
+def _reason(state: State, item: Wanted, repositories: Collection[str]) -> str:
     if item.kind not in (FILE, LINK):
         return ""
-    named = _by_name(item.name) or _in_repository(item.name, contents)
+    named = _by_name(item.name) or _in_repository(item.name, repositories)
     if item.kind == LINK:
         return named and f"{named} (a link)"
     if item.meta.get("executable"):
@@ -145,11 +147,17 @@ def _by_name(name: str) -> str:
     return by_file or next((_FOLDERS[folder] for folder in folders if folder in _FOLDERS), "")
 
 
-def _in_repository(name: str, contents: Contents) -> str:
-    """Git takes any folder with HEAD and config for a repository, and runs what its config names."""
-    folder, slash, last = name.rpartition("/")
-    is_one = last == "config" and f"{folder}{slash}HEAD" in contents.workspace
-    return "configuration of a Git repository" if is_one else ""
+def _repositories(names: Iterable[str]) -> frozenset[str]:
+    """Return the folders, in lower case, that Git may take for repositories: those with a file HEAD."""
+    parts = (name.casefold().rpartition("/") for name in names)
+    return frozenset(folder for folder, _, last in parts if last == "head")
+
+
+def _in_repository(name: str, repositories: Collection[str]) -> str:
+    """Git runs what the config of a repository names; `commondir` names the folder with the config."""
+    folder, _, last = name.casefold().rpartition("/")
+    is_one = last in ("config", "config.worktree", "commondir") and folder in repositories
+    return "configuration of a Git repository: Git runs what it names" if is_one else ""
 
 
 def _begins_like_script(state: State, item: Wanted) -> bool:

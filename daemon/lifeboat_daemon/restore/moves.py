@@ -72,12 +72,16 @@ def _has_something(files: FileOperations, log: Path) -> bool:
     return found is not None and found.size > 0
 
 
-def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], None] = nothing) -> None:
+def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], None] = nothing) -> dict[str, int]:
     """Do what is left of a journal in phase `moving`; `moved` is called after each move, and after the
-    one of a whole folder. Raises OSError."""
-    files = following_no_link(files, journal)
+    one of a whole folder. Return the inode of each thing that was put in place now, by its target. Raises OSError."""
+    files, put = following_no_link(files, journal), dict[str, int]()
     if journal.whole is not None:
-        _rename_whole(files, to_path(journal.whole[0]), to_path(journal.whole[1]))
+        tree, target = journal.whole
+        found = look(files, to_path(tree))
+        if found is not None:
+            _rename_whole(files, to_path(tree), to_path(target))
+            put[target] = found.inode
         moved()
     for move in journal.moves:  # removals are listed first
         if move.staged is None:
@@ -87,7 +91,10 @@ def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], No
         _drop(files, to_path(folder.path))
     for move in journal.moves:
         if move.staged is not None:
+            found = look(files, to_path(move.staged))
             _advance(files, move)
+            if found is not None:
+                put[move.target] = found.inode
             moved()
     for folder in journal.make:
         _make(files, folder)
@@ -96,6 +103,7 @@ def roll_forward(files: FileOperations, journal: Journal, moved: Callable[[], No
     for mode in journal.modes:
         _change_mode(files, mode)
     _flush(files, journal)
+    return put
 
 
 def roll_back(files: FileOperations, journal: Journal) -> None:
@@ -115,8 +123,6 @@ def roll_back(files: FileOperations, journal: Journal) -> None:
 
 
 def _rename_whole(files: FileOperations, tree: Path, target: Path) -> None:
-    if look(files, tree) is None:
-        return
     steps.reached(Step.RESTORE_RENAMED)
     files.make_folders(target.parent)
     files.replace(tree, target)

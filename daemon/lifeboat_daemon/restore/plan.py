@@ -35,7 +35,7 @@ from lifeboat_daemon.restore.hazards import Hazard, find_hazards
 from lifeboat_daemon.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
 from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable
-from lifeboat_daemon.restore.never_written import reason_against
+from lifeboat_daemon.restore.never_written import heads_at_top, reason_against
 from lifeboat_daemon.restore.options import RestoreOptions
 from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
@@ -290,11 +290,11 @@ def _workspace_items(
 ) -> list[Item]:
     """What becomes of the workspace, as far as it is asked for."""
     wanted = {name: each for name, each in contents.workspace.items() if options.wants(name)}
-    left_out = _databases_as_files(contents, adapter)
+    left_out, heads = _databases_as_files(contents, adapter), heads_at_top(contents.workspace)
     against = {
         name: Reason(LeftOutCode.NEVER, reason=reason)
         for name, each in wanted.items()
-        if (reason := reason_against(each, adapter))
+        if (reason := reason_against(each, adapter, heads))
     }
     against |= dict.fromkeys(left_out & wanted.keys(), Reason(LeftOutCode.BY_ROWS))
     files = {name: each for name, each in wanted.items() if name not in against}

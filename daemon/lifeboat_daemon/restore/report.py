@@ -29,8 +29,9 @@ from lifeboat_endpoint.errors import VaultDamaged
 class RestoreReport:
     """The receipt. `files` counts created, overwritten, same, removed and skipped names; `steps` are the runtime's own
     commands that ran with how they ended, `next` those left to run. `safety` is the sequence captured before an
-    in-place restore, `captured` the one after it, `not_captured` what that one does not have, with the reason; `undo`
-    says whether `lifeboat undo` can take it back.
+    in-place restore, `captured` the one after it, `not_captured` what that one does not have, with the reason;
+    `moved_away` are paths of files that did not stand where they were put when the restore ended; `undo` says whether
+    `lifeboat undo` can take it back.
     `state_dir` is the runtime's own folder where one was named; `credential_details` say what became of each
     credential, where they were asked for, and `capabilities_without` which capabilities stay without one. `withheld`
     are archive paths of files, ids of memories and names of rows (`PATH#NAME`) that may not be there because this
@@ -58,6 +59,7 @@ class RestoreReport:
     safety: int | None = None
     captured: int | None = None
     not_captured: dict[str, str] = field(default_factory=dict)
+    moved_away: list[str] = field(default_factory=list)
     undo: bool = False
     recovered: bool = False
     skipped: list[JsonObject] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NoReturn
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
@@ -56,9 +57,9 @@ def run(context: Context, plan: Plan, tell: Tell = quietly) -> RestoreReport:
         journal = _stage(context, plan, _with_newest(context, assembled), tell)
         with held_back() as pressed:
             journal = _begin_to_move(context, journal)
-            carry_out(context, journal, tell)
+            put = carry_out(context, journal, tell)
             tell("Keeping what was restored", 0, None)
-            done = finish(context, journal)
+            done = finish(context, journal, put)
             plan, done = server_steps.put(context, plan, done)
             done = runtime_steps.give_credentials(context, plan, done)
             if pressed.take():
@@ -197,15 +198,16 @@ def _write_stage(context: Context, plan: Plan, assembled: Assembled, tell: Tell)
         files.sync_file_system(to_path(folder))
 
 
-def carry_out(context: Context, journal: Journal, tell: Tell = quietly) -> None:
-    """Run a journal in phase `moving`; if the file system refuses a step, put everything back."""
+def carry_out(context: Context, journal: Journal, tell: Tell = quietly) -> dict[str, int]:
+    """Run a journal in phase `moving`, and return what `roll_forward` does; if the file system refuses a step, put
+    everything back."""
     try:
-        moves.roll_forward(context.files, journal, counted(tell, "Putting files in place", journal.renames))
+        return moves.roll_forward(context.files, journal, counted(tell, "Putting files in place", journal.renames))
     except OSError as error:
         _take_back(context, journal, error)
 
 
-def _take_back(context: Context, journal: Journal, error: OSError) -> None:
+def _take_back(context: Context, journal: Journal, error: OSError) -> NoReturn:
     """From here on nothing is rolled forward any more: the staged files may go one by one."""
     try:
         moves.roll_back(context.files, journal)

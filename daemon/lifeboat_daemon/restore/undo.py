@@ -65,9 +65,9 @@ def undo(context: Context, agent: Agent | None = None, *, force: bool = False, t
         with held_back() as pressed:
             steps.reached(Step.RESTORE_JOURNAL_WRITTEN)
             journals.write(context.files, journals.path_of(context.home, journal.id), journal)
-            carry_out(context, journal, tell)
+            put = carry_out(context, journal, tell)
             tell("Keeping what was restored", 0, None)
-            done = finish(context, journal)
+            done = finish(context, journal, put)
             return replace(done, warnings=[*done.warnings, TOO_LATE]) if pressed.take() else done
 
 
@@ -179,6 +179,7 @@ def _report(report: RestoreReport, undo_id: str, now: str, back: list[Move]) -> 
         safety=None,
         captured=None,
         not_captured={},
+        moved_away=[],
         recovered=False,
         **_receipt(back).to_json(),
     )

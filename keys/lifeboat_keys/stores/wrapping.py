@@ -27,9 +27,11 @@ from lifeboat_keys.errors import (
     KeysError,
     NoPassphrase,
     UnknownWrapping,
+    WordsAsPassphrase,
     WrappedChanged,
 )
 from lifeboat_keys.user_key import UserKey
+from lifeboat_keys.words_in_texts import holds_recovery_words
 
 KIND = "lifeboat wrapped key"
 VERSION = 1
@@ -47,9 +49,11 @@ _NONCE_BYTES = nacl.secret.Aead.NONCE_SIZE
 
 def wrap(key: UserKey, passphrase: str, *, operations: int | None = None, memory: int | None = None) -> JsonObject:
     """The document of a wrapped key; `memory` in bytes. Raises NoPassphrase for one that is too short or no text,
-    KeysError when there is not enough memory."""
+    WordsAsPassphrase, KeysError when there is not enough memory."""
     if len(passphrase) < PASSPHRASE_LENGTH:
         raise NoPassphrase(f"the passphrase has less than {PASSPHRASE_LENGTH} characters")
+    if holds_recovery_words(passphrase):
+        raise WordsAsPassphrase("the passphrase holds words of a recovery phrase; nothing was wrapped with it")
     salt, nonce = os.urandom(_SALT_BYTES), os.urandom(_NONCE_BYTES)
     header: JsonObject = {
         "kind": KIND,

@@ -220,7 +220,7 @@ def test_a_receipt_holds_in_the_home_that_made_it(ada: Purged) -> None:
 def test_without_a_home_it_was_made_by_somebody_whose_key_is_not_known(ada: Purged) -> None:
     found = receipts.verify(None, ada.document())
     assert not receipts.is_wrong(found) and not any(each.level is Level.HOLDS for each in found)
-    assert "key is not known" in found[0].message
+    assert "a key that is not known" in found[0].message
 
 
 def test_in_another_home_of_the_same_user_the_keys_are_known_and_the_vault_is_not_there(

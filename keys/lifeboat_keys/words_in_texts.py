@@ -1,0 +1,50 @@
+"""Find recovery words in a text that is not made for them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from urllib.parse import unquote
+
+MISPLACED = 12
+"""So many words of the list in a row are no accident: half of a key, or the whole seed of a wallet."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SHORTEST, _LONGEST = 3, 8
+"""Letters of the words of the list."""
+
+
+def holds_recovery_words(text: str) -> bool:
+    """Return whether a text holds 12 words of the list in a row, numbered, in a path or in an address as well.
+
+    The first four letters of a word stand for it: no two words of the list have the same. Words are also found where
+    all of them are joined (`abandonAbilityAble`). Some joined ones are not looked for: `lifeboat` is made of two.
+    """
+    pieces = _LETTERS.findall(unicodedata.normalize("NFKD", unquote(text)).lower())
+    long = [piece for piece in pieces if len(piece) >= MISPLACED * _SHORTEST]
+    if not long and not _has_row(pieces, lambda piece: _SHORTEST <= len(piece) <= _LONGEST):
+        return False
+    from lifeboat_keys.words import is_beginning, is_known  # what only reads settings does not load the list
+
+    return _has_row(pieces, is_known) or _has_row(pieces, is_beginning) or any(map(_is_joined, long))
+
+
+def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
+    row = 0
+    for piece in pieces:
+        row = row + 1 if fits(piece) else 0
+        if row == MISPLACED:
+            return True
+    return False
+
+
+def _is_joined(letters: str) -> bool:
+    from lifeboat_keys.words import is_beginning, is_known
+
+    rows = [0] * _SHORTEST  # by the number of letters: the most words in a row that end there
+    for end in range(_SHORTEST, len(letters) + 1):
+        parts = ((start, letters[start:end]) for start in range(max(0, end - _LONGEST), end - _SHORTEST + 1))
+        rows.append(max((rows[start] + 1 for start, part in parts if is_known(part) or is_beginning(part)), default=0))
+        if rows[-1] == MISPLACED:
+            return True
+    return False
