@@ -85,6 +85,12 @@ class Kind(NamedTuple):
 _BY_PLAIN_NAME = Kind(
     "custom", r"(?:[\w.-]*[._-])?(?:token|secret|api[._-]?key|password|passphrase)(?:\.txt|\.key)?", _ALL_OF_IT
 )
+_LIST_BY_PLAIN_NAME = Kind(
+    "custom",
+    r"(?:[\w.-]*[._-])?(?:passwords?|passwd|passphrases?|credentials)\.txt|(?:secrets?|tokens?|api[._-]?keys?)\.txt",
+    _LISTED,
+)
+_BY_PLAIN_NAMES = (_BY_PLAIN_NAME, _LIST_BY_PLAIN_NAME)
 """No program makes these: a user may keep there where the secret is."""
 
 KINDS = (
@@ -163,11 +169,7 @@ KINDS = (
     Kind("mcp", r"\.?mcp\.json", (*_JSON, rb"(?i)\"[\w-]{0,64}key\"\s*:\s*\"((?:[^\"\\]|\\.)+)\"")),
     Kind("vault", r"\.vault-token", _ALL_OF_IT),
     Kind("custom", r"(?:[\w.-]*[._-])?(?:recovery|backup|2fa|mfa)[._-]?codes?(?:[._-][\w-]+)?\.txt", _CODES),
-    Kind(
-        "custom",
-        r"(?:[\w.-]*[._-])?(?:passwords?|passwd|passphrases?|credentials)\.txt|(?:secrets?|tokens?|api[._-]?keys?)\.txt",
-        _LISTED,
-    ),
+    _LIST_BY_PLAIN_NAME,
     _BY_PLAIN_NAME,
 )
 _OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)
@@ -192,7 +194,7 @@ def _secrets(kind: Kind, data: bytes) -> Iterator[Secret]:
     for pattern in kind.patterns:
         for hit in re.finditer(pattern, data):
             value = encodable(hit[1].decode("utf-8", "surrogateescape"))
-            is_place = kind is _BY_PLAIN_NAME and _is_place(value)
+            is_place = kind in _BY_PLAIN_NAMES and _is_place(value)
             if not rules.is_reference(value) and not rules.is_variable_name(value) and not is_place:
                 yield Secret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
 
