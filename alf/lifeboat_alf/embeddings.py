@@ -27,6 +27,7 @@ import msgspec
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import list_of, read_object
 from lifeboat_alf.errors import BadDocument, BadJson
+from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent, Record, State
 
@@ -277,7 +278,7 @@ class Vectors:
         if not found:
             return record.line
         fields = codec.decode(record.line)
-        fields["embeddings"] = [*fields.get("embeddings", []), *found]
+        fields["embeddings"] = [*as_list(fields.get("embeddings")), *found]
         return codec.encode(fields)
 
     def without(self, record_ids: Collection[str]) -> dict[str, bytes | None]:

@@ -92,7 +92,7 @@ def test_a_database_in_use_is_read_as_it_is_now(tmp_path: Path) -> None:
         assert {name for name, _, _ in listing(tmp_path)} == before
 
 
-def test_a_database_behind_a_link_is_read_with_its_log(tmp_path: Path) -> None:
+def test_a_database_behind_a_link_is_refused(tmp_path: Path) -> None:
     made = make_install(tmp_path / ".zeroclaw")
     real = tmp_path / "disk/brain.db"
     real.parent.mkdir()
@@ -100,9 +100,8 @@ def test_a_database_behind_a_link_is_read_with_its_log(tmp_path: Path) -> None:
     made.database.symlink_to(real)
     with closing(made.connect()) as connection:
         connection.execute("SELECT * FROM memories").fetchall()
-        meta(made, provider="openai", model="in-the-log", dimensions="3")
-        assert ADAPTER.databases(located(made)) == [real]
-        assert store_of(made).model == VectorModel("openai/in-the-log", 3)
+        with pytest.raises(RuntimeDatabaseError, match="a link stands in its path"):
+            store_of(made)
 
 
 def test_unknown_columns_are_carried(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ def report(*groups: tuple[str, str, str, list[str]]) -> Json:
     return {
         "objects": sum(outcomes.values()),
         "outcomes": outcomes,
-        "fates": [dict(zip(fields, group, strict=True)) for group in groups],
+        "fates": [dict(zip(fields, group, strict=True)) | {"code": "body_absent"} for group in groups],
+        "skipped": [],
+        "left_out": [],
     }
 
 
@@ -46,7 +48,10 @@ def test_ids_of_memories_are_no_names_for_people() -> None:
 
 def test_a_reason_that_was_said_already_is_not_said_again() -> None:
     made = report(("file", "unresolved", "its bytes are not here", ["raw/openclaw/a.md"]))
-    assert list(detail_lines(made, "a.md is not written: its bytes are not here")) == []
+    assert len(list(detail_lines(made))) == 1
+    skipped = {"name": "a.md", "reason": "its bytes are not here", "code": "body_absent", "warning": True}
+    assert list(detail_lines(made | {"skipped": [skipped]})) == []
+    assert list(detail_lines(made | {"left_out": [{"path": "a.md", "code": "body_absent"}]})) == []
 
 
 def test_many_reasons_are_cut_short_for_people() -> None:

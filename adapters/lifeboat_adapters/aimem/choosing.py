@@ -14,6 +14,7 @@ from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, in_append_order
 from lifeboat_alf.embeddings import Vectors, has_inline
 from lifeboat_alf.errors import ArchiveError
+from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
@@ -161,6 +162,6 @@ def _vector_kinds(state: State) -> Iterator[tuple[str, VectorKind]]:
             yield record_id, VectorKind(group.model, group.dimensions)
     for record in state.records():
         if has_inline(record.line):
-            for item in codec.decode(record.line)["embeddings"]:
+            for item in as_list(codec.decode(record.line).get("embeddings")):
                 if isinstance(item, dict) and type(item.get("dimensions")) is int and item["dimensions"] > 0:
                     yield record.id, VectorKind(str(item.get("model")), item["dimensions"])
