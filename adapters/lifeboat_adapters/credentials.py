@@ -64,7 +64,7 @@ class StaysOut(ReasonCode):
     RETIRED = "retired", "the release of {runtime} that this installation is for does not know it"
     OF_INSTALLATION = "of_installation", "it belongs to the installation that wrote it"
     ANOTHER_FOLDER = "another_folder", "it names a folder of the other machine"
-    OF_MACHINE = "of_machine", "Lifeboat's hook is put in on each machine anew: lifeboat agents hook"
+    OF_MACHINE = "of_machine", "each machine gets a hook of its own from Lifeboat: lifeboat agents hook"
     OF_ANOTHER_AGENT = "of_another_agent", "another agent here has this name"
     IN_COMMON = "in_common", "other agents here use what it would change"
 

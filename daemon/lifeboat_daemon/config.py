@@ -18,7 +18,6 @@ from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.errors import BadSetting, ConfigError
 from lifeboat_daemon.home import Home
 from lifeboat_daemon.settings import SETTINGS, Setting, setting
-from lifeboat_keys.words_in_texts import holds_recovery_words
 
 DEFAULT = "default"
 FILE = "config.toml"
@@ -185,6 +184,8 @@ def read_toml(data: bytes) -> dict[str, Any]:
 
 def _refuse_words(text: str) -> None:
     """Raise WordsInFile."""
+    from lifeboat_keys.words_in_texts import holds_recovery_words  # who knows no setting loads no package of the keys
+
     if not holds_recovery_words(text):
         return
     lines = [number for number, line in enumerate(text.split("\n"), 1) if holds_recovery_words(line)]

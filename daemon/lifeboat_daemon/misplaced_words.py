@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from lifeboat_daemon.errors import WordsMisplaced
-from lifeboat_keys.words_in_texts import holds_recovery_words
-
-__all__ = ["holds_recovery_words", "refuse_in_arguments", "refuse_in_environment", "refuse_in_field"]
 
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
+
+
+def holds_recovery_words(text: str) -> bool:
+    """Return whether a text holds the words of a key, in any spelling."""
+    from lifeboat_keys import words_in_texts  # the daemon loads no package of the keys before it has a text
+
+    return words_in_texts.holds_recovery_words(text)
 
 
 def refuse_in_arguments(arguments: Sequence[str]) -> None:

@@ -95,7 +95,8 @@ def test_a_daemon_is_started_once_asked_and_stopped_once(workspace: Path, capsys
     found = run("daemon", "status")
     assert (found["running"], found["pid"], found["problem"]) == (True, started["pid"], None)
     assert found["rss"] > 1_000_000 and found["uptime"] >= 0 and found["address"].endswith("control.sock")
-    assert [each["name"] for each in found["agents"]] == ["Juniper"] and found["ticks"] == 0
+    assert [each["name"] for each in found["agents"]] == ["Juniper"]
+    assert found["ticks"] <= found["uptime"], "it looks around once in a while, not at each request"
     assert os.getsid(started["pid"]) == started["pid"], "it has a session of its own"
     limits = Path(f"/proc/{started['pid']}/limits")
     assert not limits.exists() or "Max core file size 0 0" in " ".join(limits.read_text().split())

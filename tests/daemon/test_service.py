@@ -22,8 +22,8 @@ NEVER_LOADED = {
     *("textual", "rich", "httpx", "keyring", "pydantic", "sqlalchemy", "nacl", "sqlite_utils", "numpy", "psutil"),
     *("lifeboat_tui", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_keys"),
 }
-ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening"}
-"""How a process keeps its memory out of core files."""
+ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening", "lifeboat_keys.words_in_texts"}
+"""How a process keeps its memory out of core files, and whether a file of settings holds recovery words."""
 
 
 @pytest.fixture
