@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from lifeboat_tui.acts import EVERYWHERE, PLACES
@@ -30,6 +33,26 @@ async def test_every_screen_can_be_the_first_one(name: str) -> None:
     async with dashboard(screen=name, agent="ada") as pilot:
         assert type(pilot.app.screen).__name__ == places.PLACES[name][1]
         assert "Traceback" not in text_of(pilot)
+
+
+class TwoFields(ModalScreen[None]):
+    def compose(self) -> ComposeResult:
+        yield Input(id="first")
+        yield Input(id="second")
+
+
+@pytest.mark.parametrize(("moves", "field"), [(("tab",), "second"), (("tab", "shift+tab"), "first")])
+async def test_what_is_typed_right_behind_a_move_of_the_focus_goes_to_the_field_that_it_leads_to(
+    moves: tuple[str, ...], field: str
+) -> None:
+    async with dashboard() as pilot:
+        pilot.app.push_screen(TwoFields())
+        await settled(pilot)
+        for key, character in [*((move, None) for move in moves), ("x", "x")]:
+            pilot.app.post_message(events.Key(key, character))
+        await settled(pilot)
+        typed = {shown.id: shown.value for shown in pilot.app.screen.query(Input)}
+    assert typed == {"first": "", "second": "", field: "x"}
 
 
 async def test_a_place_about_an_agent_says_so_where_there_is_none() -> None:

@@ -58,6 +58,12 @@ class Options:
     screen: str = "dashboard"
     agent: str | None = None
 
+FOCUS = [
+    Binding("tab", "app.focus_next", show=False, priority=True),
+    Binding("shift+tab", "app.focus_previous", show=False, priority=True),
+]
+"""First of all keys, so that what is typed right behind one of them goes to the widget that it leads to."""
+
 
 class LifeboatApp(App[None]):
     """`link` answers everything; `status` is what is known of everything, None before anything is."""
@@ -66,7 +72,7 @@ class LifeboatApp(App[None]):
     ENABLE_COMMAND_PALETTE = True
     COMMAND_PALETTE_BINDING = "ctrl+p"
     COMMANDS = {ActCommands}
-    BINDINGS: ClassVar[list[Binding]] = [act.binding for act in PLACES]  # type: ignore[assignment]
+    BINDINGS: ClassVar[list[Binding]] = [*FOCUS, *(act.binding for act in PLACES)]  # type: ignore[assignment]
 
     def __init__(self, link: Link, options: Options | None = None) -> None:
         super().__init__()
