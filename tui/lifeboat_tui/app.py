@@ -58,6 +58,7 @@ class Options:
     screen: str = "dashboard"
     agent: str | None = None
 
+
 FOCUS = [
     Binding("tab", "app.focus_next", show=False, priority=True),
     Binding("shift+tab", "app.focus_previous", show=False, priority=True),
