@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from support.patience import factor
+from support.patience import patience
 from support.prepared_folders import PreparedFolders
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     """Give a test more time on a busy machine, so that a wait in it ends first and says what it waited for."""
     own = item.get_closest_marker("timeout")
     seconds = float(own.args[0] if own else item.config.getoption("timeout") or item.config.getini("timeout"))
-    item.add_marker(pytest.mark.timeout(seconds * factor()), append=False)
+    item.add_marker(pytest.mark.timeout(patience(seconds)), append=False)
     return (yield)
 
 

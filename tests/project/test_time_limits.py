@@ -185,8 +185,12 @@ def _marks(tree: ast.Module) -> Iterator[int]:
     for node in _nodes(tree):
         if isinstance(node, ast.Call) and _is_mark(node):
             value = _value(node.args[0], {})
-            if value is None or value < LONGEST_TEST:
+            if not _is_patience(node.args[0]) and (value is None or value < LONGEST_TEST):
                 yield node.lineno
+
+
+def _is_patience(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and _called(node)[1] == "patience"
 
 
 @pytest.mark.parametrize(
@@ -234,6 +238,7 @@ def test_what_depends_on_it_is_found(find: object, text: str) -> None:
         (_assertions_about_time, "def test():\n    assert time.process_time() - began < 3"),
         (_assertions_about_time, "def test():\n    assert time.monotonic() < end, 'it hangs'"),
         (_marks, "pytestmark = pytest.mark.timeout(1800)"),
+        (_marks, "item.add_marker(pytest.mark.timeout(patience(own)))"),
     ],
 )
 def test_what_does_not_is_left_alone(find: object, text: str) -> None:
