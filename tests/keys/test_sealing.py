@@ -23,6 +23,7 @@ from lifeboat_keys.errors import (
     WrongBinding,
 )
 from support.alf.published_schemas import validate_as_published
+from support.packages import PACKAGES
 from support.paths import ROOT
 
 PAIR = nacl.public.PrivateKey(b"p" * 32)
@@ -267,7 +268,7 @@ def test_no_module_uses_the_box_that_is_another_cipher() -> None:
     # nacl.secret.SecretBox is XSalsa20 without associated data, and its name invites.
     names = [
         f"{path.name}: {node.attr if isinstance(node, ast.Attribute) else node.id}"
-        for package in ("alf", "keys", "adapters", "endpoint", "daemon")
+        for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         if "SecretBox" in (source := path.read_text())
         for node in ast.walk(ast.parse(source))

@@ -8,9 +8,8 @@ from functools import cache
 import pytest
 
 from support.message_decisions import Decision, decisions
+from support.packages import PACKAGES
 from support.paths import ROOT
-
-PACKAGES = ("alf", "keys", "adapters", "endpoint", "daemon", "tui")
 
 LIBRARIES = {
     "lifeboat_keys.age _of_header": "pyrage has one exception for every way in which decrypting fails",

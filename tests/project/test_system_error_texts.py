@@ -7,11 +7,11 @@ import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
+from support.packages import PACKAGES
 from support.paths import ROOT
 
 PARSED = "endpoint/lifeboat_endpoint/store/objects/failures.py"
 """It reads the answer of a store out of the text of a library, and shows none of that text."""
-PACKAGES = ("adapters", "alf", "daemon", "endpoint", "keys", "tui")
 
 
 def _is_of_system(name: str) -> bool:
