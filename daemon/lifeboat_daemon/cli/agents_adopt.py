@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.agent import find
+from lifeboat_daemon.agent import Agent, find
 from lifeboat_daemon.capture.outcome import is_whole
 from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.cli.naming import AGENT, REMOTE
@@ -19,6 +19,7 @@ from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
 if TYPE_CHECKING:
     from lifeboat_daemon.context import Context
     from lifeboat_daemon.remotes.adopting import Adopted, Adoption
+    from lifeboat_daemon.remotes.contract import RemoteConfig
     from lifeboat_endpoint.remote.contract import RemoteAgent
 
 
@@ -58,7 +59,7 @@ def adopt(
     machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 when something of the workspace could
     not be captured.
     """
-    from lifeboat_daemon.remotes import adopting, epochs, registry, replacing
+    from lifeboat_daemon.remotes import adopting, epochs, registry
 
     gives_way = None if replace is None else registry.find(session.context, replace)
     found = find(session.context, agent)
@@ -84,20 +85,21 @@ def adopt(
         with session.output.progress(f"Adopting {found.name}") as tell, said_when_stopped(session, _CUT_OFF):
             done = adopting.adopt(session.context, adoption, take_over=take_over, tell=tell)
     if gives_way is not None:
-        with session.output.progress(f"Replacing what {gives_way.name} has") as tell:
-            kept = replacing.replace(
-                session.context,
-                found,
-                gives_way,
-                accept_unsigned=accept_unsigned,
-                tell=tell,
-            )
-        if kept is not None:
-            done.missed.pop(gives_way.name, None)
-            done.adoption.warnings.append(f"{gives_way.name} had another history, which is kept here for 90 days")
+        _give_way(session, found, gives_way, done, accept_unsigned=accept_unsigned)
     poke(session.context)
     session.output.document(done.to_json(), lambda: _print(session, done))
     return 0 if is_whole(done.capture) else 1
+
+
+def _give_way(session: Session, agent: Agent, remote: RemoteConfig, done: Adopted, *, accept_unsigned: bool) -> None:
+    """Put the adopted history in the place of another one, which is kept here."""
+    from lifeboat_daemon.remotes import replacing
+
+    with session.output.progress(f"Replacing what {remote.name} has") as tell:
+        kept = replacing.replace(session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell)
+    if kept is not None:
+        done.missed.pop(remote.name, None)
+        done.adoption.warnings.append(f"{remote.name} had another history, which is kept here for 90 days")
 
 
 def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:

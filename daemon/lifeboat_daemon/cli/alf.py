@@ -19,6 +19,7 @@ from lifeboat_daemon.cli.session import Session, session_command
 from lifeboat_daemon.words import count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
+    from lifeboat_alf.json_types import JsonObject
     from lifeboat_alf.snapshot import SnapshotReader
     from lifeboat_daemon.exchange import Archive
 
@@ -397,22 +398,22 @@ def export(
             encryption=seal,
         )
     document = report.to_json()
-
-    def text() -> None:
-        made = "the agent at" if since is None else f"what changed since sequence {since}, up to"
-        counted = count_text(document["records"], "record")
-        session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
-        session.output.line(f"{counted}, {size_text(document['bytes'])}")
-        if document["encryption"] is not None:
-            session.output.line(f"Sealed as a whole, memory too, {encryption.said(document['encryption'])}.")
-        for warning in document["warnings"]:
-            session.output.warn(warning)
-        left = document["artifacts"]["referenced"]
-        for item in left:
-            session.output.line(f"named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
-        if left:
-            largest = max(item["size_bytes"] for item in left)
-            session.output.line(f"With --artifact-threshold {largest} the file holds them too.")
-
-    session.output.document(document, text)
+    session.output.document(document, lambda: _print_export(session, target, since, document))
     return 0 if report.is_whole else 1
+
+
+def _print_export(session: Session, target: Path, since: int | None, document: JsonObject) -> None:
+    made = "the agent at" if since is None else f"what changed since sequence {since}, up to"
+    counted = count_text(document["records"], "record")
+    session.output.line(f"{target}: {made} sequence {document['sequence']}", style="bold")
+    session.output.line(f"{counted}, {size_text(document['bytes'])}")
+    if document["encryption"] is not None:
+        session.output.line(f"Sealed as a whole, memory too, {encryption.said(document['encryption'])}.")
+    for warning in document["warnings"]:
+        session.output.warn(warning)
+    left = document["artifacts"]["referenced"]
+    for item in left:
+        session.output.line(f"named, not included: {item['filename']} ({size_text(item['size_bytes'])})")
+    if left:
+        largest = max(item["size_bytes"] for item in left)
+        session.output.line(f"With --artifact-threshold {largest} the file holds them too.")

@@ -6,6 +6,7 @@ them here, again and again, as time passes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -278,20 +279,8 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         found = sorted(found, key=lambda each: each.state == WAITING)
     is_told = agent.watched and seen.is_gone
     rest = [] if seen.absent is None or is_told else [StatusReason("", "folder_absent", seen.absent)]
-    rest += [StatusReason("", "last_capture", reason) for reason in seen.reasons]
-    rest += second_copies.remarks(seen.remotes)
+    rest += _remarks(seen, agent)
     verified_at, verified_in = _verified(seen)
-    if seen.lookalikes:
-        count = count_text(seen.lookalikes, "place")
-        rest.append(StatusReason("", "lookalikes", f"{count} in clear may be a secret; lifeboat doctor names each"))
-    if seen.not_looked_into:
-        count = count_text(seen.not_looked_into, "file")
-        words = f"{count} not looked into for secrets; lifeboat doctor names each"
-        rest.append(StatusReason("", "not_looked_into", words))
-    if seen.kept_out:
-        rest.append(StatusReason("", "kept_out", _kept_out_words(seen.kept_out)))
-    if seen.purged_again:
-        rest.append(StatusReason("", "purged_again", _again_words(seen.purged_again, agent)))
     return AgentStatus(
         id=agent.id,
         name=agent.name,
@@ -322,6 +311,22 @@ def judge(facts: Facts, agent: Agent, key: KeyFacts, now: datetime, awake: Awake
         vault_bytes=seen.vault_bytes,
         remotes=seen.remotes,
     )
+
+
+def _remarks(seen: Facts, agent: Agent) -> Iterator[StatusReason]:
+    """What is said of an agent without a state of its own."""
+    yield from (StatusReason("", "last_capture", reason) for reason in seen.reasons)
+    yield from second_copies.remarks(seen.remotes)
+    if seen.lookalikes:
+        count = count_text(seen.lookalikes, "place")
+        yield StatusReason("", "lookalikes", f"{count} in clear may be a secret; lifeboat doctor names each")
+    if seen.not_looked_into:
+        count = count_text(seen.not_looked_into, "file")
+        yield StatusReason("", "not_looked_into", f"{count} not looked into for secrets; lifeboat doctor names each")
+    if seen.kept_out:
+        yield StatusReason("", "kept_out", _kept_out_words(seen.kept_out))
+    if seen.purged_again:
+        yield StatusReason("", "purged_again", _again_words(seen.purged_again, agent))
 
 
 def _kept_out_words(paths: tuple[str, ...]) -> str:
