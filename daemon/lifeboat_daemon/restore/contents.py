@@ -133,6 +133,11 @@ def _head(state: State) -> JsonObject:
     return document if isinstance(document, dict) else {}
 
 
+def body_of(state: State, wanted: Wanted) -> bytes:
+    """Return a file as it was captured or merged, without its credentials."""
+    return state.body(wanted.path) if wanted.data is None else wanted.data
+
+
 def gather(state: State, inventory: Inventory, adapter: Adapter) -> Contents:
     """Everything a state wants on the disk of one runtime."""
     prefix, home_prefix = layout.raw_prefix(adapter.runtime), layout.home_prefix(adapter.runtime)

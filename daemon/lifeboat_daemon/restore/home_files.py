@@ -20,7 +20,7 @@ from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.capture.scan import may_hold
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import FILE, FOLDER, MERGED, STRUCTURED, Contents, Wanted
+from lifeboat_daemon.restore.contents import FILE, FOLDER, MERGED, STRUCTURED, Contents, Wanted, body_of
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
 from lifeboat_daemon.restore.inventory import Inventory
@@ -70,7 +70,7 @@ class Around:
     is_new_here: bool = False
 
     def body(self, wanted: Wanted) -> bytes:
-        return self.state.body(wanted.path) if wanted.data is None else wanted.data
+        return body_of(self.state, wanted)
 
     def whole(self, wanted: Wanted) -> bytes:
         """A file with its credentials in it."""

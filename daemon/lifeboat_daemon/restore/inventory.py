@@ -121,6 +121,7 @@ class Proven:
 
     def __init__(self, state: State, inventory: Inventory) -> None:
         self._state = state
+        self.inventory = inventory
         self._entries = inventory.entries
         self._damaged = inventory.damaged_records
 

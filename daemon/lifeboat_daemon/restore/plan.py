@@ -20,14 +20,13 @@ from lifeboat_alf.state import Entry, State
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon import state_documents, user_keys
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import not_captured
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, names, own_databases, target
+from lifeboat_daemon.restore import credentials, databases, foreign, names, own_databases, plan_warnings, target
 from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import Contents, Wanted
+from lifeboat_daemon.restore.contents import Contents, Wanted, body_of
 from lifeboat_daemon.restore.credentials import Fate, Stands
 from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
 from lifeboat_daemon.restore.filling import Filler
@@ -37,9 +36,10 @@ from lifeboat_daemon.restore.inventory import Inventory, Proven
 from lifeboat_daemon.restore.names import Unholdable
 from lifeboat_daemon.restore.never_written import heads_at_top, reason_against
 from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_daemon.restore.plan_warnings import MOST_NAMES, are_warned_of, by_reason
 from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.removals import captured_since, deleted_since
-from lifeboat_daemon.restore.surroundings import Surroundings, surroundings
+from lifeboat_daemon.restore.surroundings import surroundings
 from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
 from lifeboat_daemon.state_documents import keeps_all_rights
 from lifeboat_daemon.words import argument
@@ -48,9 +48,6 @@ from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
 
-DAMAGED_RECORD = "its bytes are not those that were signed"
-_MOST_NAMES = 20
-"""So many names with one reason are told one by one."""
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 
 
@@ -118,8 +115,8 @@ class Plan:
 
     def warned_by_name(self) -> frozenset[tuple[Path, str]]:
         """Return root and name of each item that a warning names by itself, not as one of many."""
-        groups = _by_reason(_are_warned_of(self.items)).values()
-        return frozenset((item.root, item.name) for found in groups if len(found) <= _MOST_NAMES for item in found)
+        groups = by_reason(are_warned_of(self.items)).values()
+        return frozenset((item.root, item.name) for found in groups if len(found) <= MOST_NAMES for item in found)
 
     def lost(self) -> list[Item]:
         """Return what was asked for and what the state cannot give: the restore is a partial one."""
@@ -201,88 +198,135 @@ def plan(
     Raises TargetRefused, SignatureError, UnsafeName, NothingToRestore, UnknownAgent, UnknownRuntime,
     RuntimeDatabaseError.
     """
-    given = _after_purges(context, given)
+    state, verdict = _proven(context, _after_purges(context, given), options, partial=partial)
+    place = _place(context, state, target_folder, options)
+    deleted = deleted_since(place.context, place.agent, state, place.adapter)
+    contents = _contents(state, verdict, place, deleted)
+    filler = Filler.open(place.context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
+    file_filler = filler or (_filler_at_hand(place.context, state) if verdict is Verdict.SIGNED and place.own else None)
+    around = _around(place, state, contents, filler, options)
+    found = _outcome(around, place, file_filler, deleted, newest)
+    written = [item.name for item in found.items if item.root == place.folder and item.action == Action.CREATE]
+    running = running_at(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
+    return Plan(
+        id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+        state=state,
+        inventory=state.inventory,
+        contents=contents,
+        adapter=place.adapter,
+        options=options,
+        verdict=verdict,
+        agent=place.agent,
+        agent_id=place.agent_id,
+        agent_name=contents_module.agent_name(state) if place.agent is None else place.agent.name,
+        target=place.folder,
+        in_place=place.own is not None,
+        is_fresh=place.is_fresh,
+        installation=around.installation,
+        filler=filler,
+        file_filler=file_filler,
+        items=found.items,
+        deliveries=found.deliveries,
+        stands=found.stands,
+        fates=found.fates,
+        unholdable=names.unholdable(place.context.files, place.folder, written),
+        hazards=[] if verdict is Verdict.SIGNED else _hazards(state, contents, found.items),
+        capabilities=missing_capabilities(state, place.adapter),
+        warnings=[
+            *plan_warnings.of_items(state, found.items, contents),
+            *plan_warnings.of_memories(state.inventory, options),
+            *plan_warnings.of_what_was_not_captured(place.context, place.agent, state),
+            *found.home.warnings,
+            *plan_warnings.of_databases(found.stored.writes, running),
+        ],
+        without_credentials=found.home.without_credentials,
+        databases=found.stored.writes,
+        server=found.stored.server,
+        running=running,
+        makes_home=around.is_new_here or options.state_dir is not None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a restore goes. `context` follows no link below `folder`; `agent` is the registered agent, and `own` the
+    same where the folder is its own workspace, else None."""
+
+    context: Context
+    folder: Path
+    agent_id: str
+    agent: Agent | None
+    own: Agent | None
+    adapter: Adapter
+    is_fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What becomes of everything that is restored."""
+
+    items: list[Item]
+    home: HomePlan
+    stored: databases.DatabasePlan
+    deliveries: list[Delivery]
+    stands: Stands
+    fates: list[Fate]
+
+
+def _proven(context: Context, given: State, options: RestoreOptions, *, partial: bool) -> tuple[Proven, Verdict]:
+    """Read what is restored and hold it against its signature."""
     inventory = inventories.take(given)
     verdict = _verdict(context, given, inventory, options)
     inventory = inventories.prove(given, inventory, _wanted_by(options))
     if inventory.damage is not None and not (partial and verdict is Verdict.SIGNED):
         raise inventory.damage
-    state = Proven(given, inventory)
+    return Proven(given, inventory), verdict
+
+
+def _place(context: Context, state: State, target_folder: Path | None, options: RestoreOptions) -> _Place:
     agent_id = ids.as_uuid(state.sequence.agent_id)
     agent = registered(context, agent_id)
     folder = _folder(target_folder, agent)
     target.check(context, folder, agent)
     context = replace(context, files=FilesBeneath(context.files, [folder]))
-    in_place = agent is not None and folder == target.resolve(agent.workspace)
-    adapter = context.adapter(_runtime(state, agent if in_place else None, options))
-    contents = contents_module.gather(state, inventory, adapter)
+    own = agent if agent is not None and folder == target.resolve(agent.workspace) else None
+    adapter = context.adapter(_runtime(state, own, options))
+    return _Place(context, folder, agent_id, agent, own, adapter, target.is_empty(context.files, folder))
+
+
+def _contents(state: Proven, verdict: Verdict, place: _Place, deleted: set[str]) -> Contents:
+    contents = contents_module.gather(state, state.inventory, place.adapter)
     if verdict is not Verdict.SIGNED:
         _refuse_conflicts(contents)
-    deleted = deleted_since(context, agent, state, adapter)
     for name in deleted:
         contents.workspace.pop(name, None)
-    filler = Filler.open(context, state) if options.with_credentials and verdict is Verdict.SIGNED else None
-    file_filler = filler or (_filler_at_hand(context, state) if in_place and verdict is Verdict.SIGNED else None)
-    is_fresh = target.is_empty(context.files, folder)
-    around = surroundings(context, adapter, folder, state, agent if in_place else None, options)
-    server = str(context.setting("memory_server", agent))
-    around = around.with_remote(bool(context.setting("remote_memory", agent)), server)
-    installation = around.installation
-    goes = captured_since(context, agent, adapter, contents) if in_place else deleted if options.adopt else set()
-    removable = sorted(name for name in goes if options.wants(name) and not is_fresh)
-    rules = _rules(context, state, folder, file_filler, is_fresh)
-    items = own_databases.with_logs(context, _workspace_items(contents, adapter, options, removable, rules), rules)
-    home_around = _around(context, state, inventory, contents, adapter, around, filler, options)
-    translated = foreign.translated(home_around)
-    home = plan_home(home_around, translated.files)
-    is_same_agent = agent is not None and (in_place or options.adopt)
-    stored = databases.plan_databases(home_around, folder, newest if is_same_agent else None)
-    contents_module.check_nothing_behind_links(contents.workspace | _files_in(folder, stored.items))
-    items += [*home.items, *stored.items, *_lost(folder, contents, options)]
-    sessions = databases.plan_sessions(home_around)
+    return contents
+
+
+def _outcome(
+    around: Around, place: _Place, file_filler: Filler | None, deleted: set[str], newest: State | None
+) -> _Outcome:
+    """Decide about each file, row and credential. Raises NothingToRestore, UnsafeName, RuntimeDatabaseError."""
+    context, contents, options = place.context, around.contents, around.options
+    goes = deleted if options.adopt else set()
+    if place.own is not None:
+        goes = captured_since(context, place.own, place.adapter, contents)
+    removable = sorted(name for name in goes if options.wants(name) and not place.is_fresh)
+    rules = _rules(context, around.state, place.folder, file_filler, place.is_fresh)
+    items = _workspace_items(contents, place.adapter, options, removable, rules)
+    items = own_databases.with_logs(context, items, rules)
+    translated = foreign.translated(around)
+    home = plan_home(around, translated.files)
+    is_same_agent = place.own is not None or (place.agent is not None and options.adopt)
+    stored = databases.plan_databases(around, place.folder, newest if is_same_agent else None)
+    contents_module.check_nothing_behind_links(contents.workspace | _files_in(place.folder, stored.items))
+    items += [*home.items, *stored.items, *_lost(place.folder, contents, options)]
+    sessions = databases.plan_sessions(around)
     has_a_server = stored.server is not None and stored.server.write is not None
     if not has_a_server and not any(item.action != Action.SKIP for item in items):
         raise NothingToRestore(_nothing(items, options))
-    written = [item.name for item in items if item.root == folder and item.action == Action.CREATE]
-    running = running_at(adapter, installation, items, folder, stored.writes)
-    stands, fates = _credentials(home_around, home, translated, items, in_place=in_place)
-    return Plan(
-        id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
-        state=state,
-        inventory=inventory,
-        contents=contents,
-        adapter=adapter,
-        options=options,
-        verdict=verdict,
-        agent=agent,
-        agent_id=agent_id,
-        agent_name=contents_module.agent_name(state) if agent is None else agent.name,
-        target=folder,
-        in_place=in_place,
-        is_fresh=is_fresh,
-        installation=installation,
-        filler=filler,
-        file_filler=file_filler,
-        items=items,
-        deliveries=[*home.deliveries, *sessions],
-        stands=stands,
-        fates=fates,
-        unholdable=names.unholdable(context.files, folder, written),
-        hazards=[] if verdict is Verdict.SIGNED else _hazards(state, contents, items),
-        capabilities=missing_capabilities(state, adapter),
-        warnings=[
-            *_warnings(state, items, contents),
-            *_damaged_memories(inventory, options),
-            *_never_captured(context, agent, state),
-            *home.warnings,
-            *_said(stored.writes, running),
-        ],
-        without_credentials=home.without_credentials,
-        databases=stored.writes,
-        server=stored.server,
-        running=running,
-        makes_home=around.is_new or options.state_dir is not None,
-    )
+    stands, fates = _credentials(around, home, translated, items, in_place=place.own is not None)
+    return _Outcome(items, home, stored, [*home.deliveries, *sessions], stands, fates)
 
 
 def _workspace_items(
@@ -319,11 +363,6 @@ def _wanted_by(options: RestoreOptions) -> Callable[[Entry], bool]:
         return not is_artifact or options.wants(names.name_of(entry.path, entry.meta, layout.ARTIFACTS))
 
     return wants
-
-
-def _damaged_memories(inventory: Inventory, options: RestoreOptions) -> list[str]:
-    damaged = () if options.path_globs else inventory.damaged_records
-    return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
 
 
 def _refuse_conflicts(contents: Contents) -> None:
@@ -366,11 +405,6 @@ def _files_in(folder: Path, items: Iterable[Item]) -> dict[str, Wanted]:
     return {item.name: item.wanted for item in items if item.root == folder and item.wanted is not None}
 
 
-def _said(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
-    said = [warning for write in writes for warning in write.warnings]
-    return [*said, f"{running} is at work on it: nothing is written as long as it runs"] if running else said
-
-
 def running_at(
     adapter: Adapter,
     installation: Installation | None,
@@ -387,17 +421,11 @@ def running_at(
     return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
 
 
-def _around(
-    context: Context,
-    state: State,
-    inventory: Inventory,
-    contents: Contents,
-    adapter: Adapter,
-    around: Surroundings,
-    filler: Filler | None,
-    options: RestoreOptions,
-) -> Around:
-    bound = {} if filler is None else credentials.bound_elsewhere(context, state)
+def _around(place: _Place, state: Proven, contents: Contents, filler: Filler | None, options: RestoreOptions) -> Around:
+    context, adapter = place.context, place.adapter
+    found = surroundings(context, adapter, place.folder, state, place.own, options)
+    server = str(context.setting("memory_server", place.agent))
+    found = found.with_remote(bool(context.setting("remote_memory", place.agent)), server)
     barred = _barred(state, filler)
 
     def rules(home: Path) -> Rules:
@@ -406,16 +434,16 @@ def _around(
     return Around(
         context,
         state,
-        inventory,
+        state.inventory,
         contents,
         adapter,
-        around.installation,
+        found.installation,
         filler,
         options,
-        bound,
+        {} if filler is None else credentials.bound_elsewhere(context, state),
         barred,
         rules,
-        around.is_new,
+        found.is_new,
     )
 
 
@@ -500,7 +528,7 @@ def _equal(state: State, filler: Filler | None) -> Callable[[Wanted, bytes], boo
             return False
         if not wanted.cuts:
             return data == wanted.data if wanted.data is not None else inventories.same_bytes(wanted.entry, data)
-        body = _body(state, wanted)
+        body = body_of(state, wanted)
         if filler is None or barred(wanted):
             return data == body
         return filler.fill(wanted, body) == data
@@ -512,14 +540,9 @@ def _barred(state: State, filler: Filler | None) -> Callable[[Wanted], Reason | 
     def barred(wanted: Wanted) -> Reason | None:
         if not wanted.cuts:
             return None
-        return CUT_OUT if filler is None else filler.gap(wanted, _body(state, wanted))
+        return CUT_OUT if filler is None else filler.gap(wanted, body_of(state, wanted))
 
     return barred
-
-
-def _body(state: State, wanted: Wanted) -> bytes:
-    """A file as it was captured or merged, without its credentials."""
-    return state.body(wanted.path) if wanted.data is None else wanted.data
 
 
 def _nothing(items: list[Item], options: RestoreOptions) -> str:
@@ -533,57 +556,3 @@ def missing_capabilities(state: State, adapter: Adapter) -> list[JsonObject]:
     """Host-dependent capabilities that this machine lacks (ALF §3.2.6, §6.2)."""
     identity = state_documents.of(state, layout.IDENTITY)
     return adapter.missing_on_host(identity) if identity else []
-
-
-def _never_captured(context: Context, agent: Agent | None, state: State) -> list[str]:
-    """What the last capture left out, where its state is restored: it comes back from nowhere."""
-    if agent is None:
-        return []
-    try:
-        with context.vault(agent.id) as vault:
-            head = vault.head()
-    except VaultMissing:
-        return []
-    if head is None or head.number != state.sequence.number:
-        return []
-    return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
-
-
-def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
-    """Return a sentence for each name, or for all that have one reason, where these are many."""
-    for reason, found in _by_reason(skipped).items():
-        if len(found) > _MOST_NAMES:
-            yield f"{printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
-        else:
-            yield from (f"{printable(item.name)} is not written: {reason}" for item in found)
-
-
-def _by_reason(skipped: Iterable[Item]) -> dict[Reason | None, list[Item]]:
-    found: dict[Reason | None, list[Item]] = {}
-    for item in skipped:
-        found.setdefault(item.reason, []).append(item)
-    return found
-
-
-def _are_warned_of(items: Iterable[Item]) -> list[Item]:
-    """Return what is skipped and named in a warning. Something of the runtime's own that stands there stays."""
-    return [item for item in items if item.action == Action.SKIP and item.seen is None]
-
-
-def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
-    said = f"{printable(item.name)} has a gap: {item.reason}"
-    is_damaged = wanted.entry is not None and own_databases.is_damaged(_body(state, wanted))
-    return f"{said}; until then SQLite finds this database damaged" if is_damaged else said
-
-
-def _warnings(state: State, items: list[Item], contents: Contents) -> list[str]:
-    said = [
-        f"{printable(item.name)}: {item.reason}, so it goes aside"
-        for item in items
-        if item.action == Action.REMOVE and item.reason
-    ]
-    said += _not_written(_are_warned_of(items))
-    said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
-    said += own_databases.damaged_by_purges(state, items)
-    said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
-    return said

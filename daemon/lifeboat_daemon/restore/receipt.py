@@ -20,7 +20,8 @@ from lifeboat_daemon.restore import inventory as inventories
 from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
 from lifeboat_daemon.restore.contents import FILE as FILE_KIND
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan_warnings import DAMAGED_RECORD
 from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.things import (
     ARTIFACT,

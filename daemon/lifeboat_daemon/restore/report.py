@@ -19,7 +19,8 @@ from lifeboat_daemon.restore.contents import DAMAGED
 from lifeboat_daemon.restore.credentials import Fate, capabilities_without
 from lifeboat_daemon.restore.databases import is_table
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.plan import DAMAGED_RECORD, Plan
+from lifeboat_daemon.restore.plan import Plan
+from lifeboat_daemon.restore.plan_warnings import DAMAGED_RECORD
 from lifeboat_daemon.restore.things import MEMORY, ROW
 from lifeboat_daemon.state_documents import credentials_of
 from lifeboat_endpoint.errors import VaultDamaged
