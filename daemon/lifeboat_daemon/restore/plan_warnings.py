@@ -1,0 +1,91 @@
+"""The warnings of a plan: what is left out, what goes aside, what has a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from lifeboat_adapters.memory_stores import DatabaseWrite
+from lifeboat_alf.reasons import Reason
+from lifeboat_alf.state import State
+from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture import not_captured
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.readable_json import printable
+from lifeboat_daemon.restore import own_databases
+from lifeboat_daemon.restore.contents import Contents, Wanted, body_of
+from lifeboat_daemon.restore.decide import Action, Item
+from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_endpoint.errors import VaultMissing
+
+DAMAGED_RECORD = "its bytes are not those that were signed"
+MOST_NAMES = 20
+"""So many names with one reason are told one by one."""
+
+
+def of_what_was_not_captured(context: Context, agent: Agent | None, state: State) -> list[str]:
+    """Return what the last capture left out, where its state is restored: it comes back from nowhere."""
+    if agent is None:
+        return []
+    try:
+        with context.vault(agent.id) as vault:
+            head = vault.head()
+    except VaultMissing:
+        return []
+    if head is None or head.number != state.sequence.number:
+        return []
+    return [f"not in this sequence: {each}" for each in not_captured.of_agent(context, agent).named]
+
+
+def _not_written(skipped: Iterable[Item]) -> Iterator[str]:
+    """Return a sentence for each name, or for all that have one reason, where these are many."""
+    for reason, found in by_reason(skipped).items():
+        if len(found) > MOST_NAMES:
+            yield f"{printable(found[0].name)} and {len(found) - 1} more are not written: {reason}"
+        else:
+            yield from (f"{printable(item.name)} is not written: {reason}" for item in found)
+
+
+def by_reason(skipped: Iterable[Item]) -> dict[Reason | None, list[Item]]:
+    """Group items by why they are skipped."""
+    found: dict[Reason | None, list[Item]] = {}
+    for item in skipped:
+        found.setdefault(item.reason, []).append(item)
+    return found
+
+
+def are_warned_of(items: Iterable[Item]) -> list[Item]:
+    """Return what is skipped and named in a warning. Something of the runtime's own that stands there stays."""
+    return [item for item in items if item.action == Action.SKIP and item.seen is None]
+
+
+def _gap_words(state: State, item: Item, wanted: Wanted) -> str:
+    said = f"{printable(item.name)} has a gap: {item.reason}"
+    is_damaged = wanted.entry is not None and own_databases.is_damaged(body_of(state, wanted))
+    return f"{said}; until then SQLite finds this database damaged" if is_damaged else said
+
+
+def of_items(state: State, items: list[Item], contents: Contents) -> list[str]:
+    """Return what is not written, what goes aside, what has a gap, and what is only described."""
+    said = [
+        f"{printable(item.name)}: {item.reason}, so it goes aside"
+        for item in items
+        if item.action == Action.REMOVE and item.reason
+    ]
+    said += _not_written(are_warned_of(items))
+    said += [_gap_words(state, each, each.wanted) for each in items if each.wanted and each.wanted.has_gap]
+    said += own_databases.damaged_by_purges(state, items)
+    said += [f"{printable(each.filename)} ({each.size} bytes) is not held, only described" for each in contents.absent]
+    return said
+
+
+def of_memories(inventory: Inventory, options: RestoreOptions) -> list[str]:
+    """Return the memories whose records do not hold."""
+    damaged = () if options.path_globs else inventory.damaged_records
+    return [f"memory {each} is not restored from its record: {DAMAGED_RECORD}" for each in damaged]
+
+
+def of_databases(writes: Iterable[DatabaseWrite], running: str) -> list[str]:
+    """Return what databases say of themselves; `running` is the runtime that is at work on them, "" for none."""
+    said = [warning for write in writes for warning in write.warnings]
+    return [*said, f"{running} is at work on it: nothing is written as long as it runs"] if running else said
