@@ -21,6 +21,7 @@ from lifeboat_daemon.restore import (
     RestoreOptions,
     diff_lines,
     hiding,
+    moves,
     opened_plan,
     plan_lines,
     recover,
@@ -28,7 +29,6 @@ from lifeboat_daemon.restore import (
     run,
     undo,
 )
-from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore import target as targets
 from lifeboat_daemon.restore.options import RestoreOptions as Options
 from support.daemon import invariants

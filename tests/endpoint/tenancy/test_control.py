@@ -84,7 +84,6 @@ def test_a_token_counts_no_more_where_the_file_could_only_be_read_when_it_was_op
     stores.close_thread()
 
 
-
 def test_a_token_ends_when_its_time_is_over(control: Control, clock: RunningClock) -> None:
     tenant = control.add_tenant("home")
     _, secret = control.add_token(tenant.id, "visitor", ["pull"], START + timedelta(days=90))
