@@ -57,22 +57,24 @@ def _lost_words(agent_id: str) -> str:
 def _from_copies(context: Context) -> list[str]:
     said = []
     for agent_id in sorted(agent_files.ids_with_lost_file(context)):
-        agent = agent_files.read(context, agent_id)
-        if agent_id in agent_files.ids_with_file(context):
-            said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
+        with contextlib.suppress(LifeboatError, OSError):  # it stays for `problems`, and the others are written
+            agent = agent_files.read(context, agent_id)
+            if agent_id in agent_files.ids_with_file(context):
+                said.append(f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its copy")
     return said
 
 
 def _from_vaults(context: Context) -> list[str]:
     said = []
     for agent_id in sorted(agent_files.ids_without_description(context)):
-        agent = _described(context, agent_id)
-        if agent is not None:
-            agent_files.save(context, agent)
-            said.append(
-                f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its vault;"
-                " settings of this agent alone have their defaults again"
-            )
+        with contextlib.suppress(LifeboatError, OSError):
+            agent = _described(context, agent_id)
+            if agent is not None:
+                agent_files.save(context, agent)
+                said.append(
+                    f"agents/{agent_id}.toml ({agent.name}) was lost and is written again from its vault;"
+                    " settings of this agent alone have their defaults again"
+                )
     return said
 
 

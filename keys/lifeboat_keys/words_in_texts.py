@@ -24,9 +24,7 @@ def holds_recovery_words(text: str) -> bool:
     long = [piece for piece in pieces if len(piece) >= MISPLACED * _SHORTEST]
     if not long and not _has_row(pieces, lambda piece: _SHORTEST <= len(piece) <= _LONGEST):
         return False
-    from lifeboat_keys.words import is_beginning, is_known  # what only reads settings does not load the list
-
-    return _has_row(pieces, is_known) or _has_row(pieces, is_beginning) or any(map(_is_joined, long))
+    return _has_row(pieces, _stands_for_word) or any(map(_is_joined, long))
 
 
 def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
@@ -38,13 +36,17 @@ def _has_row(pieces: Iterable[str], fits: Callable[[str], bool]) -> bool:
     return False
 
 
-def _is_joined(letters: str) -> bool:
-    from lifeboat_keys.words import is_beginning, is_known
+def _stands_for_word(letters: str) -> bool:
+    from lifeboat_keys.words import is_beginning, is_known  # what only reads settings does not load the list
 
+    return is_known(letters) or is_beginning(letters)
+
+
+def _is_joined(letters: str) -> bool:
     rows = [0] * _SHORTEST  # by the number of letters: the most words in a row that end there
     for end in range(_SHORTEST, len(letters) + 1):
         parts = ((start, letters[start:end]) for start in range(max(0, end - _LONGEST), end - _SHORTEST + 1))
-        rows.append(max((rows[start] + 1 for start, part in parts if is_known(part) or is_beginning(part)), default=0))
+        rows.append(max((rows[start] + 1 for start, part in parts if _stands_for_word(part)), default=0))
         if rows[-1] == MISPLACED:
             return True
     return False

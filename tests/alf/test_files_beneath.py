@@ -17,6 +17,7 @@ from lifeboat_alf.seams import beneath
 from lifeboat_alf.seams.beneath import FolderExchanged, HeldFolder, LinkInPath, PathBeneath
 from lifeboat_alf.seams.files import NotRegular, SystemFiles, read_all, write_atomic
 from lifeboat_alf.seams.files_beneath import FilesBeneath
+from support.leases import leased, needs_leases
 
 pytestmark = pytest.mark.skipif(not beneath.CAN_WALK, reason="Windows has no operations relative to a folder")
 
@@ -214,6 +215,14 @@ def test_what_is_no_regular_file_is_not_opened(files: FilesBeneath, root: Path) 
         files.open_regular(root / "a" / "fifo")
     with pytest.raises(NotADirectoryError):
         files.lstat(root / "a" / "b" / "file" / "below")
+
+
+@needs_leases
+def test_a_file_on_which_another_process_has_a_lease_is_refused_and_not_waited_for(
+    files: FilesBeneath, root: Path
+) -> None:
+    with leased(root / "a" / "b" / "file"), pytest.raises(BlockingIOError):
+        files.open_regular(root / "a" / "b" / "file")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")

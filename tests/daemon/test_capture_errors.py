@@ -13,6 +13,7 @@ import pytest
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon import agents
 from support.daemon.protected import MEMORY, Protected
+from support.leases import leased, needs_leases
 
 
 class Refuses(SystemFiles):
@@ -156,3 +157,18 @@ def test_another_folder_in_its_place_is_captured_when_the_user_accepts_it(ada: P
     report = ada.capture()
     assert report.changed and report.held is not None
     assert ada.kept() == ada.tree()
+
+
+@needs_leases
+def test_a_file_on_which_the_agent_has_a_lease_is_named_and_the_rest_goes_on(ada: Protected) -> None:
+    """Whoever opens such a file waits up to 45 seconds for it: an agent with many of them could stop every capture."""
+    ada.write("memory/held.md", "first\n")
+    ada.write("memory/other.md", "first\n")
+    ada.capture()
+    ada.write("memory/held.md", "second, and longer\n")
+    ada.write("memory/other.md", "second, and longer\n")
+    with leased(ada.workspace / "memory" / "held.md"):
+        report = ada.capture()
+    assert report.unread == {"raw/openclaw/memory/held.md": "Resource temporarily unavailable"}
+    kept = ada.kept()
+    assert (kept["memory/held.md"][1], kept["memory/other.md"][1]) == (b"first\n", b"second, and longer\n")

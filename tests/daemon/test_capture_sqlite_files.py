@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_adapters import database_checks
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_daemon import verification
 from lifeboat_daemon.capture import read, sqlite_files
@@ -348,3 +349,30 @@ def test_a_transaction_of_several_databases_is_committed_once_its_super_journal_
     changed = with_changed_header(database)
     ada.capture()
     assert (changed[60], kept(ada)[60]) == (0, 1)
+
+
+def _make_costly(path: Path, letters: int) -> None:
+    """A database whose check computes so many letters for each of 200 rows."""
+    column = f"b int not null as (length(hex(zeroblob({letters} + a))))"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create table t(a)")
+        connection.executemany("insert into t values (?)", [(number,) for number in range(200)])
+        connection.execute("pragma writable_schema = on")  # what has no rows yet costs nothing
+        connection.execute("update sqlite_master set sql = ?", (f"create table t(a, {column})",))
+
+
+def test_a_database_that_is_costly_to_check_is_checked_for_a_while_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_checks, "SECONDS", 0.0)
+    _make_costly(tmp_path / "costly.db", 400_000)
+    for damage in (
+        sqlite_files.find_damage(tmp_path / "costly.db"),
+        sqlite_files.find_damage_in((tmp_path / "costly.db").read_bytes()),
+    ):
+        assert damage == "it could not be checked within 0 s"
+
+
+def test_a_check_computes_no_value_that_is_larger_than_any_in_the_database(tmp_path: Path) -> None:
+    _make_costly(tmp_path / "costly.db", 300_000_000)
+    assert sqlite_files.find_damage(tmp_path / "costly.db") == "string or blob too big"

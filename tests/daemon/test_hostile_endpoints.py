@@ -124,6 +124,17 @@ def test_another_agent_than_was_asked_for_is_damage(remote: EndpointRemote, serv
         remote.agent(AGENT)
 
 
+def test_files_that_it_was_not_asked_for_are_damage(remote: EndpointRemote, server: TalkingServer) -> None:
+    server.replies = [answer({"missing": ["ab" * 32]})]
+    with pytest.raises(RemoteDamaged):
+        remote.missing(AGENT, ["cd" * 32])
+
+
+def test_a_file_that_it_names_again_and_again_is_sent_once(remote: EndpointRemote, server: TalkingServer) -> None:
+    server.replies = [answer({"missing": ["cd" * 32] * 1000})]
+    assert remote.missing(AGENT, ["ab" * 32, "cd" * 32]) == ["cd" * 32]
+
+
 def test_times_that_are_none_are_damage(remote: EndpointRemote, server: TalkingServer) -> None:
     for time in ("yesterday", "2026-13-40T99:99:99Z", "9" * 500, 7):
         for name in ("time", "written_at"):

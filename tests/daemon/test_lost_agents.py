@@ -62,6 +62,17 @@ def test_without_the_copy_the_vault_says_which_folder_was_protected(ada: Protect
     assert ada.capture().outcome == "unchanged"
 
 
+def test_a_damaged_vault_of_another_agent_stops_none_of_it(ada: Protected) -> None:
+    damaged = ada.context.home.vault_folder("00000000-0000-7000-8000-000000000000")
+    damaged.mkdir(parents=True)
+    (damaged / "vault.db").write_bytes(b"no database")
+    _lose(ada, copy=True)
+    (said,) = lost_agents.rebuild(ada.context)
+    assert "(ada) was lost and is written again" in said
+    (named,) = lost_agents.problems(ada.context)
+    assert damaged.name in named
+
+
 def test_a_vault_that_does_not_say_its_folder_is_reported_by_status_and_doctor(ada: Protected) -> None:
     with ada.context.vault(ada.agent.id) as vault:
         known = vault.get(installed.DECISION)

@@ -116,6 +116,7 @@ def test_a_question_of_the_setup_is_asked_again(monkeypatch: pytest.MonkeyPatch)
         "".join(PHRASE),
         "".join(f"{number}{word}" for number, word in enumerate(PHRASE, 1)),
         " ".join(word[:4] for word in PHRASE),
+        " ".join(word[:4] if number % 2 else word for number, word in enumerate(PHRASE)),
         "".join(word[:4].upper() for word in PHRASE),
         f"/home/ada/MyWords{''.join(word[:4].title() for word in PHRASE)}.txt",
     ],

@@ -21,6 +21,7 @@ from lifeboat_daemon.restore import (
     RestoreOptions,
     diff_lines,
     hiding,
+    moves,
     opened_plan,
     plan_lines,
     recover,
@@ -32,6 +33,7 @@ from lifeboat_daemon.restore import target as targets
 from lifeboat_daemon.restore.options import RestoreOptions as Options
 from support.daemon import invariants
 from support.daemon.harbour import Harbour, harbour, harbour_after_a_day
+from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 from support.prepared_folders import PreparedFolders
 
 
@@ -194,6 +196,26 @@ def test_after_seven_days_the_undo_folder_goes(ada: Harbour) -> None:
         undo(later, ada.agent)
     assert recover(later) == []
     assert undo_folders(ada) == []
+
+
+@pytest.mark.parametrize("depth", [DEEPER_THAN_THE_STACK, DEEPER_THAN_A_PATH])
+def test_folders_without_end_in_the_place_of_a_file_stop_neither_a_restore_nor_what_follows(
+    ada: Harbour, depth: int
+) -> None:
+    """Those that no path can name may hold anything: they stay, and are named."""
+    later = replace(ada.context, clock=Later(ada.context.clock.now(), timedelta(days=8)))
+    (ada.workspace / "SOUL.md").unlink()
+    with removed_afterwards(ada.workspace.parent):
+        nest(ada.workspace / "SOUL.md", depth)
+        report = restore(ada.context, ada.agent, options(0))
+        is_left = depth == DEEPER_THAN_A_PATH
+        assert ("SOUL.md" in [each["name"] for each in report.skipped]) is is_left
+        if is_left:
+            moves.remove_tree(ada.context.files, ada.workspace / "SOUL.md")
+            restore(ada.context, ada.agent, options(0))
+        assert differences(ada.trees[0], read_tree(ada.workspace)) == []
+        assert recover(later) == []
+        assert undo_folders(ada) == []
 
 
 def test_a_clock_that_leaps_ahead_costs_no_undo_folder(ada: Harbour) -> None:

@@ -13,6 +13,7 @@ from lifeboat_daemon.errors import TargetChanged
 from lifeboat_daemon.restore import journal as journals
 from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Time, look, to_path, to_text
+from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 FILES = SystemFiles()
 
@@ -130,6 +131,23 @@ def test_removing_a_tree_follows_no_link(tmp_path: Path, workspace: Path) -> Non
     moves.remove_tree(FILES, tmp_path / "stage")
     assert not (tmp_path / "stage").exists()
     assert (workspace / "SOUL.md").exists()
+
+
+@pytest.mark.parametrize("depth", [DEEPER_THAN_THE_STACK, DEEPER_THAN_A_PATH])
+def test_a_tree_is_removed_however_deep_it_is(tmp_path: Path, workspace: Path, depth: int) -> None:
+    nest(tmp_path / "stage" / "deep", depth)
+    (tmp_path / "stage" / "deep" / "a" / "note").write_bytes(b"new")
+    (tmp_path / "stage" / "deep" / "a" / "a").chmod(0o500)
+    moves.remove_tree(FILES, tmp_path / "stage")
+    assert not (tmp_path / "stage").exists()
+
+
+@pytest.mark.parametrize(("depth", "stays"), [(DEEPER_THAN_THE_STACK, False), (DEEPER_THAN_A_PATH, True)])
+def test_an_empty_tree_is_removed_as_far_as_a_path_reaches(tmp_path: Path, depth: int, stays: bool) -> None:
+    with removed_afterwards(tmp_path / "fresh"):
+        nest(tmp_path / "fresh", depth)
+        moves.remove_empty_tree(FILES, tmp_path / "fresh")
+        assert (tmp_path / "fresh").exists() is stays
 
 
 class FlushedFileSystems(SystemFiles):

@@ -10,6 +10,7 @@ import pytest
 from lifeboat_daemon.doctor import Finding, Level, watching
 from lifeboat_daemon.watch import limits, mounts
 from support.daemon.protected import Protected
+from support.deep_folders import DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 linux = pytest.mark.skipif(limits.limit(limits.WATCHES) is None, reason="limits of inotify")
 
@@ -41,6 +42,13 @@ def test_the_folders_of_all_agents_are_counted_without_what_is_never_captured(ad
     said = found(ada, "folders")
     # The workspace with two below it, and the folder that it stands in.
     assert said.level is Level.OK and said.result.startswith("4 to watch")
+
+
+@linux
+def test_folders_without_end_are_counted_as_far_as_a_path_reaches(ada: Protected) -> None:
+    with removed_afterwards(ada.workspace):
+        nest(ada.workspace / "memory" / "more", DEEPER_THAN_THE_STACK)
+        assert found(ada, "folders").result.startswith(f"{5 + DEEPER_THAN_THE_STACK} to watch")
 
 
 def test_too_low_a_limit_comes_with_the_command_that_raises_it(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:

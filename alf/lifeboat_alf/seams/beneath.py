@@ -68,7 +68,9 @@ def openat2() -> OpenAt2 | None:
             if found >= 0:
                 return int(found)
             number = ctypes.get_errno()
-            if number not in (errno.EINTR, errno.EAGAIN):
+            # EAGAIN is not tried again: a path without ".." gets it only where another process has a lease on the file
+            # (fcntl F_SETLEASE), and may keep it for 45 seconds.
+            if number != errno.EINTR:
                 raise OSError(number, os.strerror(number), path)
 
     try:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from lifeboat_adapters import database_checks
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
@@ -138,7 +139,7 @@ def find_damage(path: Path) -> str | None:
     try:
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         with contextlib.closing(connection):
-            return _quick_check(connection)
+            return database_checks.find_damage(connection, path.stat().st_size)
     except (sqlite3.Error, UnicodeError) as error:
         return str(error)
 
@@ -150,14 +151,9 @@ def find_damage_in(data: bytes) -> str | None:
     try:
         with contextlib.closing(sqlite3.connect(":memory:")) as connection:
             connection.deserialize(bytes(body))
-            return _quick_check(connection)
+            return database_checks.find_damage(connection, len(body))
     except (sqlite3.Error, UnicodeError) as error:
         return str(error)
-
-
-def _quick_check(connection: sqlite3.Connection) -> str | None:
-    found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
-    return None if found == "ok" else " ".join(found.removeprefix("*** in database main ***").split())
 
 
 # Reading ------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 
@@ -46,9 +47,13 @@ def _folders(watched: Watched, mounts: Mounts) -> set[str]:
         return set()
     found = {watched.folder, os.path.dirname(watched.folder)}
     interest = Interest(watched)
-    for folder, names, _ in os.walk(watched.folder) if watched.recursive else ():
-        names[:] = [name for name in names if not interest.skips(os.path.join(folder, name))]
-        found |= {os.path.join(folder, name) for name in names}
+    left = [watched.folder] if watched.recursive else []
+    while left:  # `os.walk` of Python 3.11 calls itself for each folder, and an agent may have made them without end
+        with contextlib.suppress(OSError), os.scandir(left.pop()) as entries:
+            folders = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+            below = [path for path in folders if not interest.skips(path)]
+            left += below
+            found.update(below)
     return found
 
 

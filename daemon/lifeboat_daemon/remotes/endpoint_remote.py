@@ -92,11 +92,10 @@ class EndpointRemote:
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
         found: list[str] = []
         for start in range(0, len(digests), _DIGESTS):
-            asked: JsonObject = {"sha256": list(digests[start : start + _DIGESTS])}
-            if read:
-                asked["read"] = True
+            some = list(digests[start : start + _DIGESTS])
+            asked: JsonObject = {"sha256": some, **({"read": True} if read else {})}
             answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
-            found += shapes.items(answer, "missing", str)
+            found += shapes.some_of(some, answer, "missing")
         return found
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
@@ -88,6 +88,14 @@ def moment(found: Any, name: str) -> str:
 
 def items(found: Any, name: str, make: Callable[[Any], Made]) -> list[Made]:
     return [make(each) for each in field(found, name, list)]
+
+
+def some_of(asked: Iterable[str], found: Any, name: str) -> list[str]:
+    """Return those of what was asked for that a list names, each one once. Raises RemoteDamaged for any other one."""
+    named = set(items(found, name, str))
+    if not named.issubset(asked):
+        raise RemoteDamaged(f"its answer has {name!r} that it was not asked for")
+    return [each for each in dict.fromkeys(asked) if each in named]
 
 
 def about(found: Any) -> About:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from lifeboat_daemon.remotes import endpoint_shapes as shapes
 from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
-from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.remote.contract import Bundle
 
 PART = 4 * 1024 * 1024
@@ -36,11 +35,8 @@ def push(calls: Calls, agent_id: str, bundle: Bundle, headers: dict[str, str], *
     }
     begun = calls.send("POST", base, asked, headers=headers)
     upload = segment(shapes.field(begun, "upload_id", str))
-    missing = set(shapes.items(begun, "missing", str))
     known = {each.sha256: each for each in parts}
-    if not missing <= set(known):
-        raise RemoteDamaged("it asks for parts that there are not")
-    for each in (known[sha256] for sha256 in sorted(missing, key=lambda sha256: known[sha256].start)):
+    for each in (known[sha256] for sha256 in shapes.some_of(known, begun, "missing")):
         bundle.file.seek(each.start)
         data = bundle.file.read(each.size)
         calls.ask("PUT", f"{base}/{upload}/parts/{each.sha256}", headers={"Content-Type": FILE}, content=data)

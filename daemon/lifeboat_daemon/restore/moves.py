@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -255,24 +256,40 @@ def remove_own_tree(files: FileOperations, folder: Path) -> None:
     OSError."""
     if not _is_folder(look(files, folder)):
         return
-    files.set_mode(folder, 0o700)  # a copy of one that nothing may be removed from
-    for entry in files.scan(folder):
-        if entry.is_dir(follow_symlinks=False):
-            remove_own_tree(files, Path(entry.path))
-        else:
-            files.remove(entry.path)
+    left = [folder]
+    for each in left:
+        files.set_mode(each, 0o700)  # a copy of one that nothing may be removed from
+        for entry in files.scan(each):
+            if not entry.is_dir(follow_symlinks=False):
+                files.remove(entry.path)
+            elif each == folder:
+                left.append(Path(entry.path))
+            else:
+                # A folder in a folder comes up first: an agent may have made more of them than a path can name.
+                files.set_mode(entry.path, 0o700)
+                left.append(folder / f".{secrets.token_hex(8)}")
+                files.replace(entry.path, left[-1])
+        if each != folder:
+            files.remove_folder(each)
     files.remove_folder(folder)
 
 
 def remove_empty_tree(files: FileOperations, folder: Path) -> None:
-    """Remove a folder of ours if it holds nothing but folders; files in it stay, and so does a link in its place."""
+    """Remove a folder of ours if it holds nothing but folders; files in it stay, and so does a link in its place, and
+    what lies deeper than a path can name."""
     files = following_no_link(files)
     if not _is_folder(standing(files, folder)):
         return
-    for entry in files.scan(folder):
-        if entry.is_dir(follow_symlinks=False):
-            remove_empty_tree(files, Path(entry.path))
-    _drop(files, folder)
+    found = [folder]
+    for each in found:
+        try:
+            found += [Path(entry.path) for entry in files.scan(each) if entry.is_dir(follow_symlinks=False)]
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            break
+    for each in reversed(found):
+        _drop(files, each)
 
 
 def _is_folder(found: Seen | None) -> bool:

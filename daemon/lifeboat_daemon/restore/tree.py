@@ -42,7 +42,7 @@ class Tree(Protocol):
         ...
 
     def below(self, name: str) -> Iterator[str]:
-        """Every file and link below a folder."""
+        """Every file and link below a folder; of a folder that cannot be listed, its name with `/`."""
         ...
 
 
@@ -80,12 +80,20 @@ class DiskTree:
             return None
 
     def below(self, name: str) -> Iterator[str]:
-        for entry in self._files.scan(self._folder / name):
-            inner = f"{name}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                yield from self.below(inner)
-            else:
-                yield inner
+        left = [name]
+        while left:
+            folder = left.pop()
+            try:
+                entries = self._files.scan(self._folder / folder)
+            except OSError:
+                yield f"{folder}/"
+                continue
+            for entry in entries:
+                inner = f"{folder}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(inner)
+                else:
+                    yield inner
 
     def _is_folder(self, name: str) -> bool:
         known = self._folders.get(name)

@@ -125,16 +125,16 @@ class Holding:
             self._purging.note(WAITS, redaction.id, details)
         return report.waits_until or until
 
-    def learn(self, row: AgentRow, vault: Vault, found: Redactions, writer: UserPublic) -> None:
-        """Those that came with a signed bundle, of whoever signed it: each is held as if it had been sent before.
-        Raises RemoteRefused."""
+    def learn(self, row: AgentRow, vault: Vault, found: Redactions, writer: UserPublic | None) -> None:
+        """Those that came with a signed bundle, of `writer`: each is held as if it had been sent before. Raises
+        RemoteRefused for one of another user, and where `writer` is None for every one that is not known."""
         there = {each.redaction.id: each.redaction.digest for each in vault.redaction_rows()} if len(found) else {}
         for redaction in found:
             if there.get(redaction.id) == redaction.digest:
                 continue
             redaction_of(redaction.to_json(), row.id)
             if redaction.id in there or redaction.scope == WHOLE_AGENT or signer_of(redaction) != writer:
-                raise RemoteRefused("the bundle holds a purge that whoever signed it did not ask for")
+                raise RemoteRefused("the bundle holds a purge that the user who signed it did not ask for")
             if is_nothing_there(vault, redaction):
                 vault.redact(redaction)
             else:

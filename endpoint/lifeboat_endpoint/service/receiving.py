@@ -177,10 +177,13 @@ class Receiving:
 
     def _put_back(self, taking: Taking, row: AgentRow, vault: Vault, reader: Reader, sent: Sent) -> Received:
         """Take the rows of a kept state that is damaged here. Its digest says whether they are right, so nobody has to
-        be believed, and no epoch counts."""
+        be believed, and no epoch counts. Purges are taken of whoever signed the state that is kept: anybody who knows
+        the rows can sign them."""
         base = reader.base_sequence if isinstance(reader, DeltaReader) else None
         _check_proof(reader.sequence, base, sent)
-        self._held.learn(row, vault, reader.redactions, _user_of(reader.sequence))
+        kept = vault.sequence(reader.sequence.number).as_sequence(vault.agent_id)
+        signing.verify(kept, None)
+        self._held.learn(row, vault, reader.redactions, None if kept.signature is None else _user_of(kept))
 
         def state() -> State:
             return reader if isinstance(reader, SnapshotReader) else AppliedState(vault.state(base), reader)

@@ -27,9 +27,10 @@ class Vaults:
         self._open: OrderedDict[str, Vault] = OrderedDict()
 
     def get(self, agent_id: str, vault_id: str) -> Vault:
-        """The open vault of an agent, which is still the one of this id and key. Raises VaultError, KeyRevoked."""
+        """The open vault of an agent, which is still the one of this id and key. One that only reads is opened again
+        each time: it sees nothing of what others write. Raises VaultError, KeyRevoked."""
         vault = self._open.get(agent_id)
-        if vault is not None and not _still_is(vault, vault_id):
+        if vault is not None and (vault.is_read_only or not _still_is(vault, vault_id)):
             self.forget(agent_id)
             vault = None
         if vault is None:

@@ -19,7 +19,8 @@ class MetadataStore(Protocol):
     """Tables of one vault (`store.schema`). An instance belongs to one thread.
 
     Every method raises a VaultError of the fitting kind, except that a broken constraint is DraftInvalid.
-    `is_read_only`: nothing can be written there, by any process of this user.
+    `is_read_only`: nothing could be written there when it was opened. What others write later is not seen in it, so
+    it is not kept open.
     """
 
     is_read_only: bool

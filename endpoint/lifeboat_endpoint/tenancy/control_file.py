@@ -29,8 +29,12 @@ class ControlFile:
         migrate(self.control(), path, schema.STEPS, schema.VERSION, table="control")
 
     def control(self, *, tenant: str | None = None, token: str | None = None) -> SqliteStore:
-        """The connection of this thread; a file shows everything to everybody."""
+        """The connection of this thread; a file shows everything to everybody. One that only reads is opened again each
+        time: it sees nothing of what others write, so a token that is revoked would go on to count."""
         store: SqliteStore | None = getattr(self._own, "store", None)
+        if store is not None and store.is_read_only:
+            self.close_thread()
+            store = None
         if store is None:
             store = self._own.store = SqliteStore(self._path, tables=schema.TABLES)
         return store

@@ -82,6 +82,11 @@ class VaultReading:
         self._objects = objects.Objects(self._metadata, self._blobs, self._columns)
 
     @property
+    def is_read_only(self) -> bool:
+        """Whether nothing could be written to it when it was opened: then it stays as it was at that moment."""
+        return self._metadata.is_read_only
+
+    @property
     def key_id(self) -> str:
         """Of the data key that seals the vault, "" for a plain one."""
         return self._columns.sealer.key_id

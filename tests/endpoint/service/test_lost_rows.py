@@ -16,6 +16,7 @@ from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, StaleBase
 from lifeboat_endpoint.remote.checks.trial import Machine, bundle
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.vault import Vault
+from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.spaces import space_in
@@ -209,6 +210,45 @@ def test_a_sequence_whose_own_digest_was_changed_takes_no_rows(
     with pytest.raises(RemoteRefused):
         space.push(machine.agent_id, other.snapshot(3))
     assert damaged(space, machine) == [3]
+
+
+def signed_by_another(machine: Machine, folder: Path) -> Machine:
+    """A copy of the machine's vault that another user signed anew."""
+    source = Path(machine.vault._metadata._path).parent  # type: ignore[attr-defined]
+    shutil.copytree(source, folder / "copy")
+    made = Machine(machine.agent_id, Vault.open(folder / "copy"), DeviceKey.generate(UserKey.generate()), "hostile")
+    rows = made.vault.sequences()
+    made.vault.resign((row.number, made.sign(row.as_sequence(machine.agent_id))) for row in rows)
+    return made
+
+
+def test_a_purge_that_another_user_sends_with_the_right_rows_is_refused(
+    space: TenantSpace, machine: Machine, tmp_path: Path
+) -> None:
+    lose_records(tmp_path, 3)
+    found = damaged(space, machine)
+    other = signed_by_another(machine, tmp_path)
+    gone = record_of(machine, 1)
+    other.vault.redact(redaction_of(other, gone))
+    with pytest.raises(RemoteRefused):
+        space.push(machine.agent_id, other.snapshot(3))
+    assert damaged(space, machine) == found
+    with space.vault(machine.agent_id) as vault:
+        assert not len(vault.redactions)
+    for number in (3, 4):
+        space.push(machine.agent_id, machine.snapshot(number))
+    assert is_whole(space, machine)
+
+
+def test_a_sequence_whose_own_signature_was_changed_takes_no_rows(
+    space: TenantSpace, machine: Machine, tmp_path: Path
+) -> None:
+    lose_records(tmp_path, 4)
+    run(tmp_path, "update sequence set signature = '{}' where n = 4")
+    assert damaged(space, machine) == [4]
+    with pytest.raises(RemoteRefused):
+        space.push(machine.agent_id, machine.snapshot(4))
+    assert damaged(space, machine) == [4]
 
 
 # Purges ---------------------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.service.tables import open_tables
 from lifeboat_endpoint.vault import EntryPut
-from support.endpoint.spaces import space_in, trial
+from support.descriptors import descriptors_left, needs_limits
+from support.endpoint.spaces import remote_in, space_in, trial
 from support.endpoint.vaults import ManualClock
 from support.failing_files import WRITES, FailingFiles
 
@@ -192,3 +193,23 @@ def test_damage_at_the_endpoint_is_found(trial: Trial, tmp_path: Path) -> None:
     body.write_bytes(body.read_bytes()[:-1])
     found = trial.another().verify(machine.agent_id, machine.vault.state(), bodies=50, chance=random.Random(1))
     assert not found.ok
+
+
+@needs_limits
+def test_what_others_push_is_seen_where_a_vault_could_only_be_read_when_it_was_opened(
+    trial: Trial, tmp_path: Path
+) -> None:
+    """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
+    machine = trial.machine()
+    first = remote_in(tmp_path / "tenant")
+    base = machine.begin(first).number
+    first.close()
+    server, other = remote_in(tmp_path / "tenant"), remote_in(tmp_path / "tenant")
+    with descriptors_left(1):
+        assert machine.numbers(server) == [base]
+    for remote in (other, server):  # the second one goes on top of what the first one took
+        machine.capture()
+        base = machine.push(remote, machine.delta(base)).number
+        assert machine.numbers(server)[-1] == base
+    server.close()
+    other.close()

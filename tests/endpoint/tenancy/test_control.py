@@ -12,7 +12,8 @@ from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
-from lifeboat_endpoint.tenancy.control_file import ControlFile
+from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
+from support.descriptors import descriptors_left, needs_limits
 from support.endpoint.keeping import RunningClock, clock, control
 from support.endpoint.vaults import START
 
@@ -60,6 +61,27 @@ def test_a_revoked_token_counts_no_more_at_once_in_another_process_too(
     with pytest.raises(errors.RemoteDenied, match="revoked"):
         server.authenticate(secret)
     server.close()
+
+
+@needs_limits
+def test_a_token_counts_no_more_where_the_file_could_only_be_read_when_it_was_opened(
+    tmp_path: Path, clock: RunningClock
+) -> None:
+    """As on a disk that was full: SQLite needs more descriptors to write than to read the file as it stands."""
+    create_control(tmp_path / "control.db", clock)
+    stores = ControlFile(tmp_path / "control.db")
+    server = Control(stores, clock=clock)
+    token, secret = server.add_token(server.add_tenant("home").id, "laptop", ["push"])
+    stores.close_thread()
+    with descriptors_left(1):
+        server.authenticate(secret)
+        assert stores.control().is_read_only
+    other = ControlFile(tmp_path / "control.db")
+    Control(other, clock=clock).revoke_token(token.id)
+    other.close_thread()
+    with pytest.raises(errors.RemoteDenied, match="revoked"):
+        server.authenticate(secret)
+    stores.close_thread()
 
 
 def test_a_token_ends_when_its_time_is_over(control: Control, clock: RunningClock) -> None:

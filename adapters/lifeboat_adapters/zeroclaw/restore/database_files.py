@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+from lifeboat_adapters.database_checks import find_damage
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Guarded
@@ -46,9 +47,8 @@ def _stat(path: Path) -> tuple[int, int, int] | None:
 
 def check(connection: sqlite3.Connection, path: Path) -> None:
     """Raises RuntimeDatabaseError for a damaged database."""
-    said = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if said is None or said[0] != "ok":
-        raise RuntimeDatabaseError(f"{path} is damaged: {said[0] if said else 'nothing can be read'}", fix=brain.FIX)
+    if damage := find_damage(connection, path.stat().st_size):
+        raise RuntimeDatabaseError(f"{path} is damaged: {damage}", fix=brain.FIX)
 
 
 def make(
@@ -94,7 +94,7 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         connection.execute("BEGIN IMMEDIATE")
         change(connection)
         connection.execute("COMMIT")
-        _verify(connection, source or target, before)
+        _verify(connection, source or target, target.stat().st_size, before)
         connection.execute(ddl.JOURNAL)
 
 
@@ -111,10 +111,11 @@ def _astray(connection: sqlite3.Connection) -> int:
     return sum(1 for _ in connection.execute("PRAGMA foreign_key_check"))
 
 
-def _verify(connection: sqlite3.Connection, path: Path, astray: int) -> None:
-    said = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if said[0] != "ok" or _astray(connection) > astray:
-        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said[0]})", fix=brain.FIX)
+def _verify(connection: sqlite3.Connection, path: Path, size: int, astray: int) -> None:
+    damage = find_damage(connection, size, "integrity_check")
+    if damage or _astray(connection) > astray:
+        said = damage or "rows refer to rows that are not there"
+        raise RuntimeDatabaseError(f"{path}: what was made of it is damaged ({said})", fix=brain.FIX)
     for (name,) in connection.execute(_FULL_TEXT).fetchall():
         if not _fits(connection, name):
             connection.execute(f'INSERT INTO "{name}"("{name}") VALUES (\'rebuild\')')

@@ -1,0 +1,35 @@
+"""Folders in folders, deeper than a path can name and than a stack of calls reaches."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.restore import moves
+
+DEEPER_THAN_THE_STACK = 1500
+DEEPER_THAN_A_PATH = 5000
+
+
+def nest(folder: Path, depth: int) -> None:
+    """Make a folder that holds a folder, and so on."""
+    folder.mkdir()
+    here = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir("a", dir_fd=here)
+        below = os.open("a", os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = below
+    os.close(here)
+
+
+@contextlib.contextmanager
+def removed_afterwards(folder: Path) -> Iterator[None]:
+    """Remove what lies in a folder afterwards: `shutil.rmtree` of Python 3.11 cannot."""
+    try:
+        yield
+    finally:
+        moves.remove_tree(SystemFiles(), folder)
