@@ -151,6 +151,32 @@ def test_undo_takes_it_back_and_undo_again_does_it_again(ada: Harbour) -> None:
     assert len(undo_folders(ada)) == 1
 
 
+def test_undo_brings_a_file_back_whose_name_is_not_utf_8(ada: Harbour) -> None:
+    """Nothing else is moved: what a journal says of such a name begins with no path that anything else has."""
+    before = ada.head
+    odd = Path(os.fsdecode(os.fsencode(ada.workspace) + b"/caf\xe9.md"))
+    odd.write_text("one")
+    ada.capture()
+    restore(ada.context, ada.agent, options(before))
+    assert not odd.exists()
+    undo(ada.context, ada.agent)
+    assert odd.read_text() == "one"
+
+
+def test_undo_removes_folders_that_a_restore_made_whatever_their_names_are(ada: Harbour) -> None:
+    odd = os.fsdecode(b"caf\xe9")
+    inner = ada.workspace / "outer" / odd / "inner"
+    inner.mkdir(parents=True)
+    number = ada.capture()
+    shutil.rmtree(ada.workspace / "outer")
+    (ada.workspace / "MEMORY.md").write_text("else\n")
+    newest = ada.capture()
+    restore(ada.context, ada.agent, options(number))
+    assert inner.is_dir()
+    undo(ada.context, ada.agent)
+    assert differences(ada.trees[newest], read_tree(ada.workspace)) == []
+
+
 def test_undo_refuses_when_something_was_written_since(ada: Harbour) -> None:
     newest = ada.head
     restore(ada.context, ada.agent, options(0))

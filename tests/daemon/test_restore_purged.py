@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from lifeboat_daemon.exchange import export, import_
 from lifeboat_daemon.purge import undo_folders
 from lifeboat_daemon.restore import RestoreOptions, restore, undo
 from lifeboat_daemon.restore import inventory as inventories
+from lifeboat_daemon.restore import journal as journals
 from support.daemon.protected import Protected
 from support.daemon.purged_here import purge
 from support.prepared_folders import PreparedFolders
@@ -107,6 +109,24 @@ def test_an_emptied_undo_folder_is_said(ada: Protected) -> None:
     assert undo_folders.of(ada.context, ada.agent) == []
     with pytest.raises(NothingToUndo, match="purge"):
         undo(ada.context, ada.agent)
+
+
+def test_the_undo_folder_of_a_file_whose_name_is_not_utf_8_is_emptied(ada: Protected) -> None:
+    odd = Path(os.fsdecode(os.fsencode(ada.workspace) + b"/caf\xe9.md"))
+    odd.write_text("one")
+    ada.capture()
+    restore(ada.context, ada.agent, options(2))
+    assert undo_folders.empty(ada.context, ada.agent) == 1
+    assert not [*ada.workspace.parent.glob(".*lifeboat-undo-*")]
+
+
+def test_the_undo_folder_that_an_earlier_release_did_not_list_is_emptied(ada: Protected) -> None:
+    restore(ada.context, ada.agent, options(1))
+    (listed,) = journals.finished(ada.context.home, ada.context.files)
+    path = journals.undo_path(ada.context.home, listed.id)
+    journals.write(ada.context.files, path, replace(listed, work=(), undo=()))
+    assert undo_folders.empty(ada.context, ada.agent) == 1
+    assert not [*ada.workspace.parent.glob(".*lifeboat-undo-*")]
 
 
 def test_a_restore_after_that_can_be_undone(ada: Protected) -> None:

@@ -14,6 +14,9 @@ import unicodedata
 _ODD = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]|%[0-9A-Fa-f]{2}")
 _ENCODED_BYTES = frozenset(range(0x20)) | frozenset(b"\x7f\\%") | frozenset(range(0x80, 0x100))
 
+OURS = ".lifeboat-"
+"""How the names of staging and undo folders begin that a restore keeps inside a workspace. Capture never takes one."""
+
 
 def archive_name(native: str) -> tuple[str, str | None]:
     """The archive form of a relative path and, when that differs, the original bytes in hex."""

@@ -26,8 +26,6 @@ from lifeboat_daemon.seen import Known, StatKey
 FILE, LINK, FOLDER = "file", "link", "folder"
 DEEPEST = 200
 """Folders in folders. No file system's paths reach much further, and a walk must not exhaust the stack."""
-OURS = ".lifeboat-"
-"""How the names of staging and undo folders begin where a restore has to keep them inside a workspace."""
 
 
 NOT_REGULAR, FOREIGN_LINK = "not a regular file", "a hard link to a file of another user"
@@ -240,7 +238,7 @@ class Walk:
         if not is_folder and not self._is_wanted(name):
             self._name_beside(name, is_folder=False)
             return None
-        if name.rpartition("/")[2].startswith(OURS):
+        if name.rpartition("/")[2].startswith(names.OURS):
             self.scan.skipped[path + "/" * is_folder] = "a working folder of a restore"
             return None
         if self.is_workspace and self.ignore.matches(name, is_folder=is_folder):

@@ -16,7 +16,7 @@ from lifeboat_alf.purging import Wanted, masked
 from lifeboat_alf.seams.files import FileOperations, NotRegular
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, scan
+from lifeboat_daemon.capture import ignore, names, scan
 from lifeboat_daemon.capture.names import archive_name
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.purge import undo_folders
@@ -124,7 +124,7 @@ def _text(path: Path) -> str:
 
 def _is_ours(path: Path, workspace: Path) -> bool:
     """Whether a file lies in an undo or staging folder, which is looked through as such."""
-    return any(scan.OURS in part for part in path.relative_to(workspace).parts[:-1])
+    return any(names.OURS in part for part in path.relative_to(workspace).parts[:-1])
 
 
 def _tree(files: FileOperations, folder: Path, unread: dict[str, str]) -> Iterator[Path]:

@@ -14,7 +14,7 @@ from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.restore import target
 from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted, source_runtime
 from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_text
+from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_path, to_text
 from lifeboat_daemon.restore.moves import following_no_link, is_inside
 from lifeboat_daemon.restore.plan import Plan
 from lifeboat_daemon.restore.target import Place
@@ -83,8 +83,7 @@ def _by_root(plan: Plan) -> tuple[list[Item], list[Item]]:
 def _is_used(place: Place, moves: Iterable[Move], as_whole: bool, folder: Path) -> bool:
     if as_whole and place.folder == folder:
         return True
-    stage, undo = to_text(place.stage), to_text(place.undo)
-    return any((move.staged or "").startswith(stage) or move.aside.startswith(undo) for move in moves)
+    return any(is_inside(to_path(move.aside), place.undo) for move in moves)
 
 
 def _moves(items: list[Item], places: list[Place]) -> tuple[list[Move], list[tuple[Path, Wanted]]]:

@@ -192,9 +192,9 @@ def _forget_replaced(context: Context, journal: Journal) -> None:
     path = journals.undo_path(context.home, journal.replaces)
     if look(context.files, path) is not None:
         context.files.remove(path)
-    for folder in journal.undo:
-        if journal.replaces in folder:
-            moves.remove_empty_tree(context.files, to_path(folder))
+    for folder in map(to_path, journal.undo):
+        if folder.name.endswith(journal.replaces):
+            moves.remove_empty_tree(context.files, folder)
 
 
 def origin_of(context: Context, workspace: Path) -> JsonObject | None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ import msgspec
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
+from lifeboat_daemon.capture.names import OURS
 from lifeboat_daemon.home import Home
 
 STAGING = "staging"
@@ -212,8 +213,17 @@ def remove(home: Home, files: FileOperations, journal: Journal) -> None:
 
 
 def read(files: FileOperations, path: Path) -> Journal:
-    """A journal. Raises OSError, msgspec.ValidationError or msgspec.DecodeError."""
-    return msgspec.convert(codec.decode(read_all(files, path)), Journal)
+    """Read a journal. Raises OSError, msgspec.ValidationError or msgspec.DecodeError."""
+    journal = msgspec.convert(codec.decode(read_all(files, path)), Journal)
+    work = _working_folders(journal.work, (move.staged for move in journal.moves), f"{OURS}stage-{journal.id}")
+    undo = _working_folders(journal.undo, (move.aside for move in journal.moves), f"{OURS}undo-{journal.id}")
+    return replace(journal, work=work, undo=undo)
+
+
+def _working_folders(listed: tuple[str, ...], used: Iterable[str | None], ending: str) -> tuple[str, ...]:
+    """Add those that a journal uses and does not list: earlier releases listed none for names that are not UTF-8."""
+    parents = (folder for text in used if text is not None for folder in to_path(text).parents)
+    return tuple(dict.fromkeys((*listed, *(to_text(folder) for folder in parents if folder.name.endswith(ending)))))
 
 
 def finished(home: Home, files: FileOperations) -> list[Journal]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.names import OURS
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import TargetRefused
 from lifeboat_daemon.readable_json import is_utf8, printable
@@ -57,8 +58,6 @@ _NOT_THEMSELVES = (
     "C:\\Users",
 )
 _HOMES = ("/home", "/Users", "C:\\Users")
-OURS = ".lifeboat-"
-"""What begins so in a workspace is ours: staged files and what was moved aside. Capture never takes it."""
 
 
 def resolve(target: Path) -> Path:

@@ -14,6 +14,7 @@ from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.steps import Step
 from lifeboat_daemon import agent as agents
 from lifeboat_daemon.agent import Agent
+from lifeboat_daemon.capture.names import OURS
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToUndo, TargetChanged
 from lifeboat_daemon.held_back import held_back
@@ -21,7 +22,7 @@ from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, quietly
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves, target
+from lifeboat_daemon.restore import moves
 from lifeboat_daemon.restore.at_work import check_before_undo
 from lifeboat_daemon.restore.capturing import capture_for_safety
 from lifeboat_daemon.restore.finish import finish
@@ -131,7 +132,7 @@ def _reversed(context: Context, done: Journal, safety: int | None) -> Journal:
 def _drop(done: Journal) -> Iterator[Folder]:
     made = {folder.path for folder in done.make}
     yield from (Folder(path) for path in done.fresh)
-    yield from (Folder(path) for path in sorted(made - set(done.fresh), reverse=True))
+    yield from (Folder(to_text(path)) for path in sorted(map(to_path, made - set(done.fresh)), reverse=True))
 
 
 def _undo_folders(files: FileOperations, done: Journal, folders: list[Path], undo_id: str) -> list[Path]:
@@ -143,7 +144,7 @@ def _undo_folders(files: FileOperations, done: Journal, folders: list[Path], und
 
 def _new_undo(folder: Path, undo_id: str) -> Path:
     """The undo folder beside an earlier one: the same name with the new id."""
-    mark = f"{target.OURS}undo-"
+    mark = f"{OURS}undo-"
     return folder.with_name(folder.name[: folder.name.rindex(mark) + len(mark)] + undo_id)
 
 

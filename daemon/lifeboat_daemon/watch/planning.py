@@ -25,8 +25,8 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import ignore, names
 from lifeboat_daemon.capture.installed import remembered
+from lifeboat_daemon.capture.names import OURS
 from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
-from lifeboat_daemon.capture.scan import OURS
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.watch.plan import Plan, Watched
 
