@@ -379,3 +379,19 @@ def test_a_plan_says_what_would_happen_line_by_line(ada: Harbour) -> None:
     assert document["files"]["overwritten"] == made.count(Action.OVERWRITE)
     assert FAKE_KEY not in text
     assert differences(ada.trees[ada.head], read_tree(ada.workspace)) == []
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["captured", "described"])
+def test_a_folder_gets_the_usual_rights_back_that_it_had(ada: Harbour, large: bool) -> None:
+    folder = ada.workspace / "reports"
+    folder.mkdir()
+    (folder / "one.bin").write_bytes(os.urandom(3_000_000) if large else b"one")
+    folder.chmod(0o755)
+    number = ada.capture()
+    folder.chmod(0o700)
+    (folder / "one.bin").write_bytes(os.urandom(3_000_000) if large else b"two")
+    ada.capture()
+    restore(ada.context, ada.agent, options(number))
+    assert folder.stat().st_mode & 0o777 == 0o755
+    undo(ada.context, ada.agent)
+    assert folder.stat().st_mode & 0o777 == 0o700

@@ -11,7 +11,7 @@ from lifeboat_alf.reasons import Reason
 from lifeboat_daemon.name_conflicts import parents
 from lifeboat_daemon.readable_json import printable
 from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, RAW, Wanted
 from lifeboat_daemon.restore.journal import Seen
 from lifeboat_daemon.restore.reasons import LeftOutCode
 from lifeboat_daemon.restore.tree import OTHER, Found, Tree
@@ -58,7 +58,8 @@ class Item:
 class Rules:
     """How a decision looks at files. `equal` says whether bytes on disk are what is wanted; `barred` why a file cannot
     have its credentials (None when it can, or has none); `keep` forbids to replace what is there (files of
-    the runtime's home); `all_rights` says that the state keeps all nine bits of its files."""
+    the runtime's home); `all_rights` says that the state keeps all nine bits of its files; `resets_folders` that a
+    folder which it does not name gets the rights back that it had then, the usual ones."""
 
     root: Path
     tree: Tree
@@ -66,6 +67,7 @@ class Rules:
     barred: Callable[[Wanted], Reason | None]
     keep: bool = False
     all_rights: bool = False
+    resets_folders: bool = False
 
 
 def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules) -> list[Item]:
@@ -81,7 +83,22 @@ def decide(wanted: Mapping[str, Wanted], removable: Iterable[str], rules: Rules)
         for obstacle in in_the_way:
             items.setdefault(obstacle.name, obstacle)
         items[item.name] = _decide_one(item, gone.keys(), rules)
+    if rules.resets_folders:
+        items |= _folders_with_other_rights(wanted, rules)
     return [items[name] for name in sorted(items)]
+
+
+def _folders_with_other_rights(wanted: Mapping[str, Wanted], rules: Rules) -> dict[str, Item]:
+    """Only a folder with other rights than the usual ones has an entry of its own, once there is something in it."""
+    found = {
+        name: rules.tree.find(name) for name in {parent for name in wanted for parent in parents(name)} - wanted.keys()
+    }
+    items = {}
+    for name, there in found.items():
+        usual = Wanted(name, "", RAW, {"type": FOLDER})
+        if there is not None and there.kind == FOLDER and there.mode != usual.mode:
+            items[name] = Item(name, Action.SAME, rules.root, usual, there.seen, FOLDER, old_mode=there.mode)
+    return items
 
 
 def _removals(removable: Iterable[str], rules: Rules) -> dict[str, Item]:

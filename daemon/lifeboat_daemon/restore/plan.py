@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -312,7 +313,7 @@ def _outcome(
     if place.own is not None:
         goes = captured_since(context, place.own, place.adapter, contents)
     removable = sorted(name for name in goes if options.wants(name) and not place.is_fresh)
-    rules = _rules(context, around.state, place.folder, file_filler, place.is_fresh)
+    rules = _rules(place, around.state, file_filler, options)
     items = _workspace_items(contents, place.adapter, options, removable, rules)
     items = own_databases.with_logs(context, items, rules)
     translated = foreign.translated(around)
@@ -504,10 +505,18 @@ def _runtime(state: State, agent: Agent | None, options: RestoreOptions) -> str:
     return agent.runtime if agent is not None else contents_module.source_runtime(state)
 
 
-def _rules(context: Context, state: State, folder: Path, filler: Filler | None, is_fresh: bool) -> Rules:
-    tree: Tree = NoTree() if is_fresh else DiskTree(context.files, folder)
+def _rules(place: _Place, state: State, filler: Filler | None, options: RestoreOptions) -> Rules:
+    tree: Tree = NoTree() if place.is_fresh else DiskTree(place.context.files, place.folder)
     all_rights = keeps_all_rights(state)
-    return Rules(folder, tree, _equal(state, filler), _barred(state, filler), all_rights=all_rights)
+    resets_folders = all_rights and place.own is not None and not options.path_globs and os.name != "nt"
+    return Rules(
+        place.folder,
+        tree,
+        _equal(state, filler),
+        _barred(state, filler),
+        all_rights=all_rights,
+        resets_folders=resets_folders,
+    )
 
 
 def _filler_at_hand(context: Context, state: State) -> Filler | None:
