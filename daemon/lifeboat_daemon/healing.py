@@ -98,7 +98,8 @@ class Healing:
 
     def _look(self, vault: Vault, found: Verification) -> None:
         """Note all that is damaged, and mend what this machine can mend."""
-        self.healed += from_workspace(self._context, self._agent, vault, found.damaged)
+        with contextlib.suppress(VaultDamaged):
+            self.healed += from_workspace(self._context, self._agent, vault, found.damaged)
         vault.check_rows(found.damaged)
         derived = sorted({*found.broken}.difference(vault.broken_states()))
         if derived:
@@ -125,10 +126,15 @@ class Healing:
         with contextlib.closing(open_remote(self._context, config)) as remote:
             check_identity(self._context, config, remote)
             redacting.exchange(self._context, self._agent, config, vault, remote)
-            if left := _damaged_still(vault, vault.damage()):
-                self.healed += _bodies_from(self._agent, vault, config, remote, left)
-                vault.check_damage()
+            with contextlib.suppress(VaultDamaged):  # where rows cannot be read they are put back first
+                self._bodies_from(vault, config, remote)
             self._states_from(vault, config, remote)
+            self._bodies_from(vault, config, remote)
+
+    def _bodies_from(self, vault: Vault, config: RemoteConfig, remote: Remote) -> None:
+        if left := _damaged_still(vault, vault.damage()):
+            self.healed += _bodies_from(self._agent, vault, config, remote, left)
+            vault.check_damage()
 
     def _states_from(self, vault: Vault, config: RemoteConfig, remote: Remote) -> None:
         """Put back each damaged sequence that the remote keeps under the same digest, the newest first: what puts one

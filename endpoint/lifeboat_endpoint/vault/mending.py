@@ -72,6 +72,8 @@ class VaultMending(VaultPurging):
         """Derive the hashes of the buckets from the newest rows, also where these do not give the digest of the newest
         sequence: the next one is digested as its rows are. Raises VaultDamaged for rows that cannot be read."""
         with self._transaction():
+            if (head := self.head()) is not None:
+                restating.end_with(self._metadata, head.number)
             restating.rebuild_buckets(self._metadata, self._objects)
         self._hashes = None
 

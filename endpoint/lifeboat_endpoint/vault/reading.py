@@ -354,13 +354,14 @@ class VaultReading:
         verifier = self._verifier(trusted)
         with self._metadata.snapshot():
             try:
-                row = self.head() if number is None else self.sequence(number)
+                head = self.head()
+                row = head if number is None else self.sequence(number)
                 rows = self.sequences() if whole else []
             except errors.VaultDamaged as error:
                 return verification.unreadable(number, error)
             if whole:
                 return verifier.whole(None if row is None else row.number, rows)
-            return Verification(None) if row is None else verifier.one(row)
+            return Verification(None) if row is None else verifier.one(row, is_newest=row == head)
 
     def verify_sample(
         self, bodies: int, *, trusted: Trusted | None, is_over: Callable[[], bool], chance: random.Random

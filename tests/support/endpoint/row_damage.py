@@ -106,6 +106,18 @@ def end_early(connection: sqlite3.Connection, chance: random.Random) -> None:
     connection.execute("update entry set last = first where first % 3 = 1")
 
 
+def end_after_the_newest(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for table in ("record", "entry"):
+        connection.execute(f"update {table} set last = (select max(n) from sequence) + 1 where last is null")
+
+
+def begin_after_the_newest(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for table in ("record", "entry"):
+        connection.execute(
+            f"update {table} set first = (select max(n) from sequence) + 1 where last is null and object % 2 = 0"
+        )
+
+
 def begin_early(connection: sqlite3.Connection, chance: random.Random) -> None:
     connection.execute("update or ignore record set first = 0 where first % 4 = 2")
     connection.execute("update or ignore entry set first = first - 1 where first % 4 = 2")
@@ -150,6 +162,8 @@ HARMS: tuple[Harm, ...] = (
     swap_positions,
     open_ends,
     end_early,
+    end_after_the_newest,
+    begin_after_the_newest,
     begin_early,
     change_metas,
     break_metas,
