@@ -47,6 +47,8 @@ T = TypeVar("T")
 
 Stays = dict[int, list[HistoryItem]]
 """Where each damaged object stands in the history, by its number."""
+_SMALL = 1 << 26
+"""Bytes."""
 _NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownThere, VaultDamaged, BodyAbsent)
 """What is wrong with one state of a remote: others of it may be right."""
 
@@ -185,15 +187,7 @@ def _damaged_still(vault: Vault, damaged: Collection[int]) -> Stays:
     for item in vault.history():
         if item.object in damaged:
             found.setdefault(item.object, []).append(item)
-    return {number: stays for number, stays in sorted(found.items()) if not _is_whole(vault, stays[0])}
-
-
-def _is_whole(vault: Vault, item: HistoryItem) -> bool:
-    try:
-        body = vault.read_object(item.object)
-    except (VaultDamaged, VaultUnusable, BodyAbsent):
-        return False
-    return vault.redactions.hold(item.leaf, body)
+    return {number: found[number] for number in vault.are_damaged(found)}
 
 
 def _folders(context: Context, agent: Agent) -> dict[str, Path]:
@@ -204,14 +198,17 @@ def _folders(context: Context, agent: Agent) -> dict[str, Path]:
 
 
 def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> bytes | None:
-    """Return the bytes of a file of an entry's name, None where there is none or it has another size."""
+    """Return the bytes of a file of an entry's name, None where there is none, or a large one of another size. That of
+    a small one is not compared: the size that is kept may be what was changed."""
     path = stay.path or ""
     prefix = next((each for each in folders if path.startswith(each)), None)
     if prefix is None:
         return None
     tree, name = DiskTree(context.files, folders[prefix]), names.name_of(path, stay.meta, prefix)
     found = tree.find(name)
-    return tree.read(name) if found is not None and (found.kind, found.size) == (FILE, stay.size) else None
+    if found is None or found.kind != FILE or (found.size > _SMALL and found.size != stay.size):
+        return None
+    return tree.read(name)
 
 
 def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remote, left: Stays) -> list[str]:

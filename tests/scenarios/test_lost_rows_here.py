@@ -389,6 +389,6 @@ def test_a_verification_that_is_killed_while_rows_come_back_is_made_again(
 ) -> None:
     before = history(copies)
     harm(copies, delete_records, change_metas, delete_objects)
-    killed_at(lambda: work(copies), step, nth)
+    assert killed_at(lambda: work(copies), step, nth) or nth > 1
     assert verified(copies).mismatches == []
     assert is_as(copies, before)
