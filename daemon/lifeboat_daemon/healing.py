@@ -1,52 +1,170 @@
-"""Damaged bytes of a vault, read again from where they still are: the workspace, or a remote.
+"""What a vault has lost, read again from where it still is: bytes from the workspace, bytes and rows from a remote.
 
-Whatever is read is held against the leaf of the damaged body, so a source need not be trusted.
+Bytes are held against the leaf of the damaged body, the rows of a sequence against its signed digest, so a source need
+not be trusted.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from lifeboat_alf import layout
-from lifeboat_alf.errors import LifeboatError
+from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
+from lifeboat_daemon.errors import Busy
+from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes import pulling, registry
+from lifeboat_daemon.remotes import pulling, redacting, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_daemon.remotes.large_files_of_state import WithLargeFiles
+from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.restore import names
 from lifeboat_daemon.restore.contents import FILE
+from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.surroundings import locate
 from lifeboat_daemon.restore.tree import DiskTree
-from lifeboat_daemon.words import path_text
-from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
-from lifeboat_endpoint.vault import HistoryItem, Vault
+from lifeboat_daemon.state_db import throw_away
+from lifeboat_daemon.words import count_text, listed, path_text, sequences_text
+from lifeboat_endpoint.errors import (
+    DraftInvalid,
+    RemoteDamaged,
+    UnknownThere,
+    VaultBusy,
+    VaultDamaged,
+    VaultFull,
+    VaultUnusable,
+)
+from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_endpoint.vault import HistoryItem, Vault, Verification
+
+T = TypeVar("T")
 
 Stays = dict[int, list[HistoryItem]]
 """Where each damaged object stands in the history, by its number."""
+_SMALL = 1 << 26
+"""Bytes."""
+_NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownThere, VaultDamaged, BodyAbsent)
+"""What is wrong with one state of a remote: others of it may be right."""
 
 
-def heal(
-    context: Context, agent: Agent, vault: Vault, damaged: Collection[int], tell: Tell
-) -> tuple[list[str], list[str]]:
-    """Heal objects from the workspace, then from each remote. Return what was healed, and why a remote could not be
-    asked, as sentences. Raises VaultFull, VaultBusy."""
-    healed, missed = from_workspace(context, agent, vault, damaged), list[str]()
-    for config in registry.usable(context) if damaged else ():
-        left = _damaged_still(vault, damaged)
+class Healing:
+    """One try to mend what a verification found, from the workspace and from each remote.
+
+    `healed` says what is as it was again, `missed` why remotes could not give more, `lost` what is still damaged, all
+    as sentences. They are filled as the work goes on, so that they also hold where it ends with an error.
+    """
+
+    def __init__(self, context: Context, agent: Agent, tell: Tell) -> None:
+        self._context = context
+        self._agent = agent
+        self._tell = tell
+        self.healed: list[str] = []
+        self.missed: list[str] = []
+        self.lost: list[str] = []
+
+    def run(self, found: Verification) -> None:
+        """The caller does not hold the agent's lock: remotes are asked without it, so captures and restores go on.
+
+        Raises Busy, VaultFull, VaultBusy, VaultUnusable, VaultDamaged.
+        """
+        with self._context.vault(self._agent.id) as vault:
+            self._locked(lambda: self._look(vault, found))
+            for config in registry.usable(self._context):
+                if not vault.damaged_states():
+                    break
+                self._tell(f"Reading what is damaged from {config.name}", 0, None)
+                try:
+                    self._ask(vault, config)
+                except (Busy, VaultFull, VaultBusy, VaultUnusable):
+                    raise
+                except (LifeboatError, OSError) as error:
+                    reason = refusal_reason(error)
+                    self.missed.append(f"{config.name} could not be asked for what is damaged: {reason}")
+            self._locked(lambda: self._settle(vault))
+
+    def _locked(self, work: Callable[[], T]) -> T:
+        """Do short work under the agent's lock: a capture compares the workspace with rows, which must not change until
+        it has committed."""
+
+        def alone() -> T:
+            with agent_lock(self._context, self._agent.id, "verify", only_reads=True):
+                return work()
+
+        return redacting.patiently(alone)
+
+    def _look(self, vault: Vault, found: Verification) -> None:
+        """Note all that is damaged, and mend what this machine can mend."""
+        with contextlib.suppress(VaultDamaged):
+            self.healed += from_workspace(self._context, self._agent, vault, found.damaged)
+        vault.check_rows(found.damaged)
+        derived = sorted({*found.broken}.difference(vault.broken_states()))
+        if derived:
+            self.healed.append(f"{sequences_text(derived)}: what follows from the rows was derived from them again")
+
+    def _settle(self, vault: Vault) -> None:
+        """Say what is lost. Where that is the newest sequence, the next capture reads the whole workspace, and what it
+        makes rests on the rows that there are."""
+        vault.check_rows()
+        left, head = vault.damaged_states(), vault.head()
         if not left:
-            break
-        tell(f"Reading damaged bytes from {config.name}", 0, None)
-        try:
-            healed += _from_remote(context, agent, vault, config, left)
-        except (LifeboatError, OSError) as error:
-            missed.append(f"{config.name} could not be asked for the damaged bytes: {refusal_reason(error)}")
-    return healed, missed
+            self.missed.clear()
+            return
+        what = "rows or bytes were lost or changed, and no remote that could be asked has them as they were"
+        self.lost.append(f"{sequences_text(left)}: {what}")
+        if head is not None and head.number in vault.broken_states():
+            vault.follow_rows()
+            throw_away(self._context.home.state_file(self._agent.id))
+
+    # One remote -------------------------------------------------------------------------------------------------
+
+    def _ask(self, vault: Vault, config: RemoteConfig) -> None:
+        """Raises LifeboatError. What was purged is exchanged first: nothing of it comes back with what was lost."""
+        with contextlib.closing(open_remote(self._context, config)) as remote:
+            check_identity(self._context, config, remote)
+            redacting.exchange(self._context, self._agent, config, vault, remote)
+            with contextlib.suppress(VaultDamaged):  # where rows cannot be read they are put back first
+                self._bodies_from(vault, config, remote)
+            self._states_from(vault, config, remote)
+            self._bodies_from(vault, config, remote)
+
+    def _bodies_from(self, vault: Vault, config: RemoteConfig, remote: Remote) -> None:
+        if left := _damaged_still(vault, vault.damage()):
+            self.healed += _bodies_from(self._agent, vault, config, remote, left)
+            vault.check_damage()
+
+    def _states_from(self, vault: Vault, config: RemoteConfig, remote: Remote) -> None:
+        """Put back each damaged sequence that the remote keeps under the same digest, the newest first: what puts one
+        right may put others right."""
+        damaged = vault.damaged_states()
+        there = {row.number: row.digest for row in remote.sequences(self._agent.id)} if damaged else {}
+        common = {number for number in damaged if there.get(number) == vault.sequence(number).digest}
+        while left := sorted(common.intersection(vault.damaged_states())):
+            common.discard(left[-1])
+            try:
+                self._put_back(vault, config, remote, left[-1])
+            except _NOT_AS_SIGNED as error:
+                self.missed.append(f"{config.name} has sequence {left[-1]} not as it was signed: {error}")
+
+    def _put_back(self, vault: Vault, config: RemoteConfig, remote: Remote, number: int) -> None:
+        """Raises what is in `_NOT_AS_SIGNED`, RemoteError, VaultError."""
+        with (
+            pulling.state(remote, self._agent.id, number) as state,
+            scratch_folder(self._context, "mend") as folder,
+        ):
+            whole = WithLargeFiles(self._context.files, state, vault, folder)
+            absent = whole.fetch()
+            done = self._locked(lambda: vault.put_back(number, lambda: whole))
+        what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
+        but = (
+            f", without the bytes of {listed(list(map(path_text, absent)))}, which it has not either" if absent else ""
+        )
+        self.healed.append(f"{sequences_text(done.numbers)}: {what} were put back from {config.name}{but}")
 
 
 def from_workspace(context: Context, agent: Agent, vault: Vault, damaged: Collection[int]) -> list[str]:
@@ -69,15 +187,7 @@ def _damaged_still(vault: Vault, damaged: Collection[int]) -> Stays:
     for item in vault.history():
         if item.object in damaged:
             found.setdefault(item.object, []).append(item)
-    return {number: stays for number, stays in sorted(found.items()) if not _is_whole(vault, stays[0])}
-
-
-def _is_whole(vault: Vault, item: HistoryItem) -> bool:
-    try:
-        body = vault.read_object(item.object)
-    except (VaultDamaged, VaultUnusable, BodyAbsent):
-        return False
-    return vault.redactions.hold(item.leaf, body)
+    return {number: found[number] for number in vault.are_damaged(found)}
 
 
 def _folders(context: Context, agent: Agent) -> dict[str, Path]:
@@ -88,31 +198,33 @@ def _folders(context: Context, agent: Agent) -> dict[str, Path]:
 
 
 def _live(context: Context, stay: HistoryItem, folders: Mapping[str, Path]) -> bytes | None:
-    """Return the bytes of a file of an entry's name, None where there is none or it has another size."""
+    """Return the bytes of a file of an entry's name, None where there is none, or a large one of another size. That of
+    a small one is not compared: the size that is kept may be what was changed."""
     path = stay.path or ""
     prefix = next((each for each in folders if path.startswith(each)), None)
     if prefix is None:
         return None
     tree, name = DiskTree(context.files, folders[prefix]), names.name_of(path, stay.meta, prefix)
     found = tree.find(name)
-    return tree.read(name) if found is not None and (found.kind, found.size) == (FILE, stay.size) else None
+    if found is None or found.kind != FILE or (found.size > _SMALL and found.size != stay.size):
+        return None
+    return tree.read(name)
 
 
-def _from_remote(context: Context, agent: Agent, vault: Vault, config: RemoteConfig, left: Stays) -> list[str]:
+def _bodies_from(agent: Agent, vault: Vault, config: RemoteConfig, remote: Remote, left: Stays) -> list[str]:
     """Heal objects from the states that a remote keeps, the newest first. Raises LifeboatError."""
     healed = []
-    with contextlib.closing(open_remote(context, config)) as remote:
-        for number in sorted((row.number for row in remote.sequences(agent.id)), reverse=True):
-            here = {each: [one for one in stays if _holds(one, number)] for each, stays in left.items()}
-            here = {each: stays for each, stays in here.items() if stays}
-            if not here:
-                continue
-            with pulling.state(remote, agent.id, number) as state:
-                for each, stays in here.items():
-                    del left[each]  # where it stands in another state the bytes are the same
-                    body = _body(state, stays[0])
-                    if body is not None and vault.heal(each, body):
-                        healed.append(f"{_name(stays[0])}: its damaged bytes were read again from {config.name}")
+    for number in sorted((row.number for row in remote.sequences(agent.id)), reverse=True):
+        here = {each: [one for one in stays if _holds(one, number)] for each, stays in left.items()}
+        here = {each: stays for each, stays in here.items() if stays}
+        if not here:
+            continue
+        with pulling.state(remote, agent.id, number) as state:
+            for each, stays in here.items():
+                del left[each]  # where it stands in another state the bytes are the same
+                body = _body(state, stays[0])
+                if body is not None and vault.heal(each, body):
+                    healed.append(f"{_name(stays[0])}: its damaged bytes were read again from {config.name}")
     return healed
 
 

@@ -13,7 +13,7 @@ import os
 import random
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -26,11 +26,12 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
-from lifeboat_daemon import healing, verification_rows
+from lifeboat_daemon import verification_rows
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.capture import not_captured, sqlite_files
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_daemon.healing import Healing
 from lifeboat_daemon.live_files import LiveFiles
 from lifeboat_daemon.locks import agent_lock
 from lifeboat_daemon.progress import Tell, counted, quietly
@@ -44,7 +45,7 @@ from lifeboat_daemon.restore.scratch import scratch_folder
 from lifeboat_daemon.restore.staging import Stage
 from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
 from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.errors import RemoteError, VaultFull, VaultUnusable
+from lifeboat_endpoint.errors import RemoteError, VaultDamaged, VaultFull, VaultUnusable
 from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
@@ -62,7 +63,8 @@ class Drill:
     described; `whole` says that every kept sequence was checked too. `rows` of databases were made and compared.
     `damaged` names databases that SQLite finds damaged, and that are the same in the workspace; `not_captured` says
     what is not in the sequence, where it is the newest, `over_limit` how many of these files wait for the user and
-    `unread` how many could not be read. `healed` says which damaged bytes were read again, and from where."""
+    `unread` how many could not be read. `healed` says which damaged bytes and rows were read again, and from
+    where."""
 
     agent: str
     sequence: int
@@ -91,8 +93,8 @@ class Drill:
 class Sample:
     """What a sample found. The digest and the signature of `sequence` cover everything; `files` and `records` say how
     many bodies of each were read back, `bytes` their size; `hurried`: time was over before all that were chosen.
-    `sequence` is None where even its row cannot be read. `healed` says which damaged bytes were read again, and from
-    where; then all of the sequence was looked at once more."""
+    `sequence` is None where even its row cannot be read. `healed` says which damaged bytes and rows were read again,
+    and from where; then all of the sequence was looked at once more."""
 
     agent: str
     sequence: int | None
@@ -127,36 +129,61 @@ def sample(
     NothingToRestore, Busy.
     """
     begun = time.monotonic()
-    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
-        found = vault.verify_sample(
+
+    def look(vault: Vault) -> Verification:
+        return vault.verify_sample(
             bodies,
             trusted=trusted(context),
             is_over=lambda: time.monotonic() - begun > seconds,
             chance=chance or random.SystemRandom(),
         )
+
+    with system_errors(), _verified(context, agent, look, quietly) as (vault, found, healing):
         if found.number is None and not found.findings:
             raise NothingToRestore("nothing was captured yet", fix="lifeboat sync")
-        healed = list[str]()
-        with _if_it_can_be_written():
-            healed = healing.from_workspace(context, agent, vault, found.damaged)
-        if healed:
+        if healing.healed:
             found = vault.verify(found.number, trusted=trusted(context), whole=False)
-        result = replace(_of_sample(agent, found), healed=healed)
+        result = _of_sample(agent, found, healing)
         with _if_it_can_be_written():
             _remember_sample(vault, result)
     return result
 
 
-def _of_sample(agent: Agent, found: Verification) -> Sample:
+@contextlib.contextmanager
+def _verified(
+    context: Context, agent: Agent, look: Callable[[Vault], Verification], tell: Tell
+) -> Iterator[tuple[Vault, Verification, Healing]]:
+    """Open the vault under the agent's lock and look at it. What is damaged there, or was when it was last looked at,
+    is mended first, without the lock, and looked at again."""
+    healing = Healing(context, agent, tell)
+    with contextlib.ExitStack() as held:
+        vault = _hold(context, agent, held)
+        found = look(vault)
+        if found.damaged or found.broken or vault.damaged_states():
+            held.close()
+            with _if_it_can_be_written(), contextlib.suppress(VaultDamaged):  # which the second look names
+                healing.run(found)
+            vault = _hold(context, agent, held)
+            found = look(vault)
+        yield vault, found, healing
+
+
+def _hold(context: Context, agent: Agent, held: contextlib.ExitStack) -> Vault:
+    held.enter_context(agent_lock(context, agent.id, "verify", only_reads=True))
+    return held.enter_context(context.vault(agent.id))
+
+
+def _of_sample(agent: Agent, found: Verification, healing: Healing) -> Sample:
     return Sample(
         agent=agent.id,
         sequence=found.number,
         files=found.entries,
         records=found.records,
         bytes=found.bytes,
-        mismatches=_sentences(found),
+        mismatches=_sentences(found, healing),
         signed=not found.unsigned,
         hurried=found.hurried,
+        healed=healing.healed,
     )
 
 
@@ -175,11 +202,10 @@ def _remember_sample(vault: Vault, result: Sample) -> None:
         vault.mark_verified(result.sequence)
 
 
-def _sentences(kept: Verification) -> list[str]:
+def _sentences(kept: Verification, healing: Healing) -> list[str]:
     found = [f"{finding.subject}: {finding.message}" for finding in kept.findings]
-    return found + [
-        f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned
-    ]
+    unsigned = [f"sequence {each}: nobody signed it, and this home signs whatever it keeps" for each in kept.unsigned]
+    return [*healing.lost, *found, *unsigned, *healing.missed]
 
 
 def drill(
@@ -189,17 +215,19 @@ def drill(
 
     When nothing is wrong the sequence becomes the last verified one. Raises NothingToRestore, UnknownSequence, Busy.
     """
-    with system_errors(), agent_lock(context, agent.id, "verify", only_reads=True), context.vault(agent.id) as vault:
-        chosen = _chosen(vault, number)
-        tell("Reading back what is kept", 0, None)
-        kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        healed, missed = list[str](), list[str]()
-        with _if_it_can_be_written():
-            healed, missed = healing.heal(context, agent, vault, kept.damaged, tell)
-        if healed:
-            kept = vault.verify(chosen, trusted=trusted(context), whole=whole)
-        found = [*_sentences(kept), *(missed if kept.damaged else ())]
-        result = replace(try_out(context, agent, vault.state(chosen), found, tell, whole=whole), healed=healed)
+    tell("Reading back what is kept", 0, None)
+    chosen = number
+
+    def look(vault: Vault) -> Verification:
+        nonlocal chosen
+        chosen = _chosen(vault, chosen)
+        return vault.verify(chosen, trusted=trusted(context), whole=whole)
+
+    with system_errors(), _verified(context, agent, look, tell) as (vault, kept, healing):
+        assert chosen is not None
+        found = _sentences(kept, healing)
+        tried = try_out(context, agent, vault.state(chosen), found, tell, whole=whole)
+        result = replace(tried, healed=healing.healed)
         with _if_it_can_be_written():
             _remember(vault, result, context.now())
         head = vault.head()

@@ -10,6 +10,8 @@ from lifeboat_alf import layout, times
 from lifeboat_daemon.safe_text import UNSAFE, name_text
 
 NO_BREAK = "\u00a0"
+_NAMED = 5
+"""Numbers that a sentence names; of more it says how many there are."""
 _STEERING = dict.fromkeys(UNSAFE, " ")
 
 
@@ -31,6 +33,14 @@ def count_text(count: int, one: str, many: str = "") -> str:
 def listed(names: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def sequences_text(numbers: Sequence[int]) -> str:
+    """`sequence 3`, `sequences 3 and 4`; of many the first ones, and how many more there are."""
+    named = [str(number) for number in numbers[:_NAMED]]
+    if len(numbers) > _NAMED:
+        named.append(f"{len(numbers) - _NAMED} more")
+    return f"{'sequence' if len(numbers) == 1 else 'sequences'} {listed(named)}"
 
 
 def age_text(seconds: float) -> str:

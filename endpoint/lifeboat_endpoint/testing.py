@@ -43,6 +43,8 @@ _LOSSES = (
     "update object set salt = null where id in (select object from entry where first = 2)",
     "delete from record where last is null",
     "delete from bucket where number > 7",
+    "update record set last = 99 where last is null",
+    "update entry set first = 98 where last is null",
 )
 """What happens to rows of a history of eight days, one after the other."""
 _KEYS = "select key from decision order by key"

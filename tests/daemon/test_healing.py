@@ -167,6 +167,39 @@ def test_the_daily_sample_heals_from_the_workspace(ada: Machine) -> None:
     assert is_whole(ada)
 
 
+@pytest.mark.parametrize("column", ["size = size + 1", "sha256 = zeroblob(32)"])
+def test_size_and_hash_beside_the_bytes_are_healed_with_them(ada: Machine, column: str) -> None:
+    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
+        place = "(select object from entry where path = 'raw/openclaw/SOUL.md')"
+        assert database.execute(f"update object set {column} where id = {place}").rowcount
+    found = verification.drill(ada.context, ada.known_agent)
+    assert (found.mismatches, len(found.healed)) == ([], 1)
+    assert is_whole(ada)
+
+
+@pytest.mark.parametrize("change", ["update record set last = 9", "delete from bucket where number = 7"])
+def test_the_daily_sample_mends_what_the_next_capture_builds_on(ada: Machine, change: str) -> None:
+    before = ada.records()
+    with closing(sqlite3.connect(ada.context.home.vault_folder(ada.agent.id) / "vault.db")) as database, database:
+        assert database.execute(change).rowcount
+    found = verification.sample(ada.context, ada.known_agent)
+    assert (len(found.healed), found.mismatches) == (1, [])
+    ada.write("SOUL.md", "# Soul\n\nBe brief.\n")
+    ada.capture()
+    assert ada.records() == before
+    assert is_whole(ada)
+
+
+def test_the_daily_sample_heals_from_a_remote(ada: Machine, tmp_path: Path) -> None:
+    (tmp_path / "stick").mkdir()
+    ada.add_remote("stick", (tmp_path / "stick").as_uri())
+    ada.push("stick")
+    flip_record(ada)
+    found = verification.sample(ada.context, ada.known_agent)
+    assert (len(found.healed), found.mismatches) == (1, [])
+    assert is_whole(ada)
+
+
 @pytest.mark.parametrize("sealed", [True, False])
 @pytest.mark.parametrize("path", ["artifacts/pic.png", "raw/openclaw/SOUL.md", "identity.json"])
 def test_verify_heals_from_a_remote(ada: Machine, tmp_path: Path, path: str, sealed: bool) -> None:

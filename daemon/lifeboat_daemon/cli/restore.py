@@ -266,7 +266,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
     """A restore drill: write the agent to a folder of its own, compare every byte, throw it away. It ends with 1 when
     the copy does not hold, or when files of the agent are not in it: a limit keeps them out, or they could not be read.
 
-    Bytes that are damaged are read again from the workspace or from a remote that has them.
+    Bytes that are damaged are read again from the workspace or from a remote that has them, rows of the vault that were
+    lost or changed from a remote.
     """
     from lifeboat_daemon import verification
     from lifeboat_daemon.restore.opening import number_at

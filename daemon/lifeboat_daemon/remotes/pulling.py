@@ -52,12 +52,11 @@ def follow(remote: Remote, tell: Tell) -> None:
         remote.follow(moved)
 
 
-class RemoteState:
-    """A state of a remote whose large artifacts are fetched when they are read."""
+class StateParts:
+    """Everything of another state but the bytes of its entries."""
 
-    def __init__(self, state: State, remote: Remote) -> None:
+    def __init__(self, state: State) -> None:
         self._state = state
-        self._remote = remote
 
     @property
     def sequence(self) -> Sequence:
@@ -68,6 +67,27 @@ class RemoteState:
 
     def entry(self, path: str) -> Entry | None:
         return self._state.entry(path)
+
+    def records(self, partition: str | None = None) -> Iterator[Record]:
+        return self._state.records(partition)
+
+    def record(self, record_id: str) -> Record | None:
+        return self._state.record(record_id)
+
+    def gone(self) -> Iterator[GoneRecord]:
+        return self._state.gone()
+
+    @property
+    def redactions(self) -> Redactions:
+        return self._state.redactions
+
+
+class RemoteState(StateParts):
+    """A state of a remote whose large artifacts are fetched when they are read."""
+
+    def __init__(self, state: State, remote: Remote) -> None:
+        super().__init__(state)
+        self._remote = remote
 
     def body(self, path: str) -> bytes:
         """Raises KeyError, BodyAbsent, RemoteError; VaultDamaged for a large artifact that is not what was sent: then a
@@ -82,19 +102,6 @@ class RemoteState:
             return fetched(self._remote, self.sequence.agent_id, path, entry.sha256, entry.leaf, self.redactions)
         except (RemoteDamaged, SignatureError) as error:
             raise VaultDamaged(error.message) from error
-
-    def records(self, partition: str | None = None) -> Iterator[Record]:
-        return self._state.records(partition)
-
-    def record(self, record_id: str) -> Record | None:
-        return self._state.record(record_id)
-
-    def gone(self) -> Iterator[GoneRecord]:
-        return self._state.gone()
-
-    @property
-    def redactions(self) -> Redactions:
-        return self._state.redactions
 
 
 def fetched(

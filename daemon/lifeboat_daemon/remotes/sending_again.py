@@ -10,7 +10,7 @@ from lifeboat_alf.state import BodyAbsent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import bundling, verifying
 from lifeboat_daemon.remotes.contract import Compactable
-from lifeboat_daemon.words import listed
+from lifeboat_daemon.words import sequences_text
 from lifeboat_endpoint.errors import (
     RemoteDamaged,
     RemoteRefused,
@@ -21,9 +21,6 @@ from lifeboat_endpoint.errors import (
 )
 from lifeboat_endpoint.remote.contract import Bundle, Remote
 from lifeboat_endpoint.vault import Vault
-
-_NAMED = 5
-"""Numbers that a sentence names; of more it says how many there are."""
 
 _NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownThere)
 """Answers about one bundle or file: it does not fit, or rests on what cannot be read or is not kept there any more.
@@ -123,14 +120,6 @@ class SendingAgain:
         numbers = self._remote.damaged_states(self._agent_id)
         missing = [number for number in numbers if self._vault.find(number) is None]
         if missing:
-            what = f"{_numbers_text(missing)}, which this machine does not keep any more"
+            what = f"{sequences_text(missing)}, which this machine does not keep any more"
             return f"{verifying.damage_text(there)}; among it is {what}"
         return f"{verifying.damage_text(there)}, and what this machine keeps does not put it right"
-
-
-def _numbers_text(numbers: list[int]) -> str:
-    """Name sequences; of many the first ones."""
-    named = [str(number) for number in numbers[:_NAMED]]
-    if len(numbers) > _NAMED:
-        named.append(f"{len(numbers) - _NAMED} more")
-    return f"{'sequence' if len(numbers) == 1 else 'sequences'} {listed(named)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Iterable
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Leaf, State
@@ -39,9 +40,11 @@ class VaultMending(VaultPurging):
         self.set(DAMAGE, left or None, kind="damage")
         return left
 
-    def check_rows(self) -> None:
-        """Hold every kept sequence against its digest, and every record against its leaf, and note what does not hold.
-        What follows from the rows is derived again. Damaged objects that no row names are dropped."""
+    def check_rows(self, suspected: Iterable[int] = ()) -> None:
+        """Hold every kept sequence against its digest, every record against its leaf, and `suspected` objects against
+        theirs, and note what does not hold. What follows from the rows is derived again. Damaged objects that no row
+        names are dropped."""
+        self.set(DAMAGE, sorted({*self.damage(), *suspected}) or None, kind="damage")
         if self.check_damage():
             with self._transaction(), self._writing() as writer:
                 restating.drop_unused(self._metadata, writer, self.damage())
@@ -62,10 +65,17 @@ class VaultMending(VaultPurging):
         head = self.head()
         if head is None or head.number not in broken or not self._verifier(None).gives_digest(head):
             return False
+        self.follow_rows()
+        return True
+
+    def follow_rows(self) -> None:
+        """Derive the hashes of the buckets from the newest rows, also where these do not give the digest of the newest
+        sequence: the next one is digested as its rows are. Raises VaultDamaged for rows that cannot be read."""
         with self._transaction():
+            if (head := self.head()) is not None:
+                restating.end_with(self._metadata, head.number)
             restating.rebuild_buckets(self._metadata, self._objects)
         self._hashes = None
-        return True
 
     def put_back(
         self, number: int, state: Callable[[], State], *, has_room: Callable[[int], None] | None = None
@@ -110,12 +120,14 @@ class VaultMending(VaultPurging):
         )
 
     def heal(self, number: int, body: bytes) -> bool:
-        """Put the right bytes of an object in the place of damaged ones. Return False for bytes that are not what its
-        leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
+        """Put the right bytes of an object, with their size and hash, in the place of damaged ones. Return False for
+        bytes that are not what its leaf commits to. Digests and signatures stay. Raises VaultFull, VaultBusy."""
         with self._transaction(), self._writing() as writer:
             row = self._metadata.row(sql.OBJECT_CHECK, (number,))
             if row is None or not self._redacted().every.hold(Leaf(row[1], self._columns.salt_of(row[2])), body):
                 return False
+            held = None if row[3] is None else self._columns.sha256(hashlib.sha256(body).digest())
+            self._metadata.execute(sql.RESTORE_OBJECT, (row[2], held, len(body), number))
             writer.heal(number, body)
             writer.flush()
             self._audit("heal", f"object {number}", {"bytes": len(body)})

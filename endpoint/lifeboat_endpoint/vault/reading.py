@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
@@ -14,7 +15,7 @@ from lifeboat_alf import times
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_alf.state import Changes
+from lifeboat_alf.state import BodyAbsent, Changes, Leaf
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
@@ -276,6 +277,15 @@ class VaultReading:
         """The bytes of an object of the history. Raises BodyAbsent, VaultDamaged."""
         return self._objects.read(number)
 
+    def body_of_leaf(self, leaf: Leaf) -> bytes | None:
+        """Return the bytes that a leaf commits to, None where no object of it has them as they were."""
+        for number, *_ in list(self._metadata.rows(sql.OBJECTS_OF_LEAF, (leaf.digest,))):
+            with contextlib.suppress(errors.VaultDamaged, BodyAbsent):
+                body = self._objects.read(int(number))
+                if self.redactions.hold(leaf, body):
+                    return body
+        return None
+
     def is_swept(self) -> bool:
         """Whether nothing of what the applied redactions destroyed is left in the files of the vault: no old copy of
         its tables, no body file, no log. `Vault.settle` sees to it."""
@@ -349,13 +359,14 @@ class VaultReading:
         verifier = self._verifier(trusted)
         with self._metadata.snapshot():
             try:
-                row = self.head() if number is None else self.sequence(number)
+                head = self.head()
+                row = head if number is None else self.sequence(number)
                 rows = self.sequences() if whole else []
             except errors.VaultDamaged as error:
                 return verification.unreadable(number, error)
             if whole:
                 return verifier.whole(None if row is None else row.number, rows)
-            return Verification(None) if row is None else verifier.one(row)
+            return Verification(None) if row is None else verifier.one(row, is_newest=row == head)
 
     def verify_sample(
         self, bodies: int, *, trusted: Trusted | None, is_over: Callable[[], bool], chance: random.Random

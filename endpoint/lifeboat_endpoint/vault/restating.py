@@ -186,8 +186,7 @@ class Restating:
     def _write(self, numbers: list[int], changed: Mapping[RowKey, Item | None], reader: _ItemReader) -> None:
         """Old rows go first: what takes their place may have the same position."""
         reached(Step.MEND_ROWS_WRITTEN)
-        self._metadata.execute(sql.DROP_EMPTY_ENTRY_STAYS)
-        self._metadata.execute(sql.DROP_EMPTY_RECORD_STAYS)
+        end_with(self._metadata, max(self._digests))
         added: list[tuple[RowKey, Stay, bool]] = []
         unused = set(self._damaged_objects)
         for key, item in changed.items():
@@ -347,6 +346,17 @@ def _items_of(state: State) -> Iterator[Item]:
 
 def _hashed(item: Item) -> tuple[bytes, bytes]:
     return merkle.entry_item(item) if isinstance(item, Entry) else merkle.record_item(item)
+
+
+def end_with(metadata: MetadataStore, newest: int) -> None:
+    """Drop rows that are alive at no sequence, and let those that end after the newest one be alive still: no sequence
+    reads otherwise, and the next one goes on from the rows of the newest."""
+    metadata.execute(sql.DROP_EMPTY_ENTRY_STAYS)
+    metadata.execute(sql.DROP_EMPTY_RECORD_STAYS)
+    for statement in (sql.DROP_LATE_ENTRY_STAYS, sql.DROP_LATE_RECORD_STAYS):
+        metadata.execute(statement, (newest,))
+    for statement in (sql.OPEN_LATE_ENTRY_ENDS, sql.OPEN_LATE_RECORD_ENDS):
+        metadata.execute(statement, (newest,))
 
 
 def rebuild_buckets(metadata: MetadataStore, objects: Objects) -> None:

@@ -170,6 +170,10 @@ IS_RECORD_TAKEN = """select 1 from record
     where (id = ? and first = ?) or (partition = ? and position = ? and first = ?)"""
 DROP_EMPTY_ENTRY_STAYS = "delete from entry where last <= first"
 DROP_EMPTY_RECORD_STAYS = "delete from record where last <= first"
+DROP_LATE_ENTRY_STAYS = "delete from entry where first > ?"
+DROP_LATE_RECORD_STAYS = "delete from record where first > ?"
+OPEN_LATE_ENTRY_ENDS = "update entry set last = null where last > ?"
+OPEN_LATE_RECORD_ENDS = "update record set last = null where last > ?"
 PLACES_OF_OBJECT = """select first, last from entry where object = ?
     union all select first, last from record where object = ?"""
 RESTORE_OBJECT = "update object set salt = ?, sha256 = ?, size = ? where id = ?"
@@ -222,6 +226,8 @@ USES_OF_OBJECT = "select path, object, first, last, meta from entry where object
 DROP_BODY = "update object set base = null, depth = 0, coding = 'plain', file = null, body = null where id = ?"
 
 # Sanity
+LATE_ROW = """select 1 from entry where first > ? union all select 1 from entry where last > ?
+    union all select 1 from record where first > ? union all select 1 from record where last > ? limit 1"""
 BAD_INTERVALS = """select 'the entry ' || path from entry where last <= first
     union all select 'the record ' || id from record where last <= first"""
 OVERLAPPING_ENTRIES = """select distinct a.path from entry a join entry b on a.path = b.path and a.first < b.first

@@ -120,21 +120,24 @@ class Verifier:
         result.broken += [row.number for row in rows[result.sequences :]]
         self._guarded(result, lambda: self._buckets(result, rows))
 
-    def one(self, row: SequenceRow) -> Verification:
-        """The bytes, the digest and the signature of one sequence."""
+    def one(self, row: SequenceRow, *, is_newest: bool) -> Verification:
+        """The bytes, the digest and the signature of one sequence; of the newest what the next commit rests on, too."""
         result = Verification(row.number)
         self._redactions(result)
         self._guarded(result, lambda: self._bodies(result, sql.OBJECTS_AT, (row.number,) * 4))
         self._guarded(result, lambda: self._digests(result, [row]))
+        if is_newest:
+            self._stored_buckets(result, row)
         self._signature(result, row)
         return result
 
     def sample(self, row: SequenceRow, bodies: int, is_over: Callable[[], bool], chance: random.Random) -> Verification:
-        """The digest and the signature of one sequence, over all its items, and the bytes of some: up to `bodies`
-        entries and as many records, by chance, until `is_over`."""
+        """The digest and the signature of the newest sequence, over all its items, and the bytes of some: up to
+        `bodies` entries and as many records, by chance, until `is_over`."""
         result = Verification(row.number)
         self._redactions(result)
         self._guarded(result, lambda: self._digests(result, [row]))
+        self._stored_buckets(result, row)
         self._signature(result, row)
         at = (row.number, row.number)
 
@@ -311,8 +314,21 @@ class Verifier:
         except (VaultDamaged, TypeError, ValueError, AttributeError):
             is_right = False
         if not is_right:
-            result.found("rows", "buckets", "are not those of the newest state")
-            result.broken += [row.number for row in rows[-1:] if row.number not in result.broken]
+            self._wrong_buckets(result, rows[-1:])
+
+    def _stored_buckets(self, result: Verification, row: SequenceRow) -> None:
+        """The same as far as it shows without a look at every row, of the newest sequence."""
+        try:
+            is_right = merkle.root(digest.stored_buckets(self._metadata, self._columns)) == row.digest
+            is_right = is_right and self._metadata.row(sql.LATE_ROW, (row.number,) * 4) is None
+        except (VaultDamaged, TypeError, ValueError, AttributeError):
+            is_right = False
+        if not is_right:
+            self._wrong_buckets(result, [row])
+
+    def _wrong_buckets(self, result: Verification, newest: list[SequenceRow]) -> None:
+        result.found("rows", "buckets", "are not those of the newest state")
+        result.broken += [row.number for row in newest if row.number not in result.broken]
 
     def _audit(self, result: Verification, rows: list[SequenceRow]) -> None:
         for number in audit.broken(self._metadata):

@@ -32,8 +32,9 @@ class TestKeys:
 
     __test__ = False
 
-    def __init__(self) -> None:
+    def __init__(self, tenant: str = TENANT) -> None:
         self._current = 1
+        self._tenant = tenant
 
     def rotate(self) -> None:
         self._current += 1
@@ -43,7 +44,7 @@ class TestKeys:
 
     def sealer_of(self, key_id: str, agent_id: str | None = None) -> Sealer:
         key = hashlib.sha256(f"{key_id} {agent_id}".encode()).digest()
-        return KeyedSealer.of(key, key_id=key_id, tenant=TENANT, agent=agent_id or "")
+        return KeyedSealer.of(key, key_id=key_id, tenant=self._tenant, agent=agent_id or "")
 
     def is_own(self, agent_id: str) -> bool:
         return False

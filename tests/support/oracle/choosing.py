@@ -42,12 +42,15 @@ def _commit() -> str:
     return found.stdout.strip() or str(random.SystemRandom().random())
 
 
+def rounds_in_a_block() -> int:
+    return ROUNDS_IN_A_BLOCK_OF_CI if os.environ.get("CI_BEGUN") else ROUNDS_IN_A_BLOCK
+
+
 def play_block(folders: PreparedFolders, block: int) -> None:
     """Play thorough rounds; what is to be repeated only in block 0. Raises AssertionError."""
     if block and os.environ.get(SEED):
         pytest.skip(f"{SEED} repeats one round")
-    rounds = ROUNDS_IN_A_BLOCK_OF_CI if os.environ.get("CI_BEGUN") else ROUNDS_IN_A_BLOCK
-    for seed in chosen_seeds(f"soak {block}", rounds):
+    for seed in chosen_seeds(f"soak {block}", rounds_in_a_block()):
         print(f"{SEED}={seed}")
         play(folders, seed, thorough=True)
 

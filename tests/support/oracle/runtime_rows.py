@@ -33,6 +33,9 @@ from support.daemon import purged
 from support.daemon.protected import SteadyClock
 from support.daemon.replication_life import HOME, STICK, Places
 from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.endpoint.shared_databases import SharedDatabase
+from support.oracle.choosing import SEED, chosen_seeds
+from support.oracle.postgres_endpoint import POSTGRES, PostgresEndpoint, engine_on
 
 PLAIN = "plain"
 REMOTES = (HOME, STICK, PLAIN)
@@ -126,11 +129,13 @@ KINDS: dict[str, Callable[[Path], Kept]] = {"openclaw": JobRows, "zeroclaw": Cla
 
 @dataclass
 class RowsRound:
-    """`states` holds the rows of each sequence, `gone` every text that was purged, `story` what happened."""
+    """`states` holds the rows of each sequence, `gone` every text that was purged, `story` what happened. With
+    `postgres` an endpoint there is one more remote, of which every sequence is compared."""
 
     seed: int
     kept: Kept
     folder: Path
+    postgres: PostgresEndpoint | None = None
     live: Rows = field(default_factory=dict)
     states: dict[int, Rows] = field(default_factory=dict)
     gone: list[str] = field(default_factory=list)
@@ -140,11 +145,14 @@ class RowsRound:
     def __post_init__(self) -> None:
         self.chance = random.Random(self.seed)
         self.places = Places(self.folder / "places", self.kept.clock)
+        self.remotes = REMOTES if self.postgres is None else (*REMOTES, POSTGRES)
 
     def run(self) -> None:
         """Raises AssertionError, with the story and the seed."""
         with MonkeyPatch.context() as patch:
             self.places.install(patch)
+            if self.postgres is not None:
+                self.postgres.install(patch)
             self._live()
 
     def _live(self) -> None:
@@ -153,12 +161,12 @@ class RowsRound:
             for _ in range(self.chance.randrange(1, 4)):
                 self._change()
                 self._capture()
-                for remote in REMOTES:
+                for remote in self.remotes:
                     if self.chance.random() < 0.3:
                         self._push(remote)
                 if self.chance.random() < 0.7:
                     self._purge()
-            for remote in REMOTES:
+            for remote in self.remotes:
                 self._push(remote)
             self._compare()
         except AssertionError as error:
@@ -169,7 +177,7 @@ class RowsRound:
         context, places = self.kept.context, self.places
         places.make()
         (places.folder / PLAIN).mkdir()
-        for name in REMOTES:
+        for name in self.remotes:
             url = (places.folder / name).as_uri()
             config = RemoteConfig(name, url, sealed=name == STICK, added_at=context.now())
             with contextlib.closing(open_remote(context, config)) as remote:
@@ -244,12 +252,12 @@ class RowsRound:
             for row in vault.sequences():
                 self._is(row.number, vault.state(row.number), "the vault")
             purges = Redactions(each.redaction for each in vault.redaction_rows())
-        wholly = self.chance.choice(REMOTES)
-        for name in REMOTES:
+        wholly = {self.chance.choice(REMOTES), POSTGRES}
+        for name in self.remotes:
             with contextlib.closing(open_remote(context, registry.find(context, name))) as remote:
                 numbers = [row.number for row in remote.sequences(agent.id)]
                 assert numbers, "nothing was pushed"
-                for number in numbers if name == wholly else numbers[-1:]:
+                for number in numbers if name in wholly else numbers[-1:]:
                     with pulling.state(remote, agent.id, number, purges) as state:
                         self._is(number, state, name)
 
@@ -263,3 +271,14 @@ class RowsRound:
 
     def _tell(self, *words: object) -> None:
         self.story.append(" ".join(map(str, words)))
+
+
+def play_with_postgres(folder: Path, database: SharedDatabase, runtime: str, block: str, rounds: int) -> None:
+    """Play rounds in which an endpoint in PostgreSQL is a remote. Raises AssertionError."""
+    for number, seed in enumerate(chosen_seeds(f"{block} {runtime} postgres", rounds)):
+        print(f"{SEED}={seed}")
+        place = folder / str(number)
+        place.mkdir()
+        kept = KINDS[runtime](place)
+        with engine_on(database, kept.clock) as engine:
+            RowsRound(seed, kept, place, PostgresEndpoint(engine, place / "places", kept.clock)).run()

@@ -40,8 +40,15 @@ def _verified(work: Work, agent: Agent) -> JsonObject:
     if work.parameters.get("sample"):
         work.tell(f"Reading back a sample of {agent.name}")
         sampled = verification.sample(work.context, agent)
-        return {**sampled.to_json(), "how": due.SAMPLE, "ok": sampled.ok}
-    whole = bool(work.parameters.get("whole"))
+        known = status.gather(work.context, agent).damaged
+        if not (sampled.ok and sampled.healed and known):
+            return {**sampled.to_json(), "how": due.SAMPLE, "ok": sampled.ok}
+        # What was found damaged before is mended: a drill of as much can take it back.
+        return _drilled(work, agent, whole=bool(known.get("whole")))
+    return _drilled(work, agent, whole=bool(work.parameters.get("whole")))
+
+
+def _drilled(work: Work, agent: Agent, *, whole: bool) -> JsonObject:
     work.tell(f"Trying out the copy of {agent.name}")
     drilled = verification.drill(work.context, agent, whole=whole, tell=work.tell)
     return {**drilled.to_json(), "how": due.WHOLE if whole else "drill", "ok": drilled.ok}

@@ -1,0 +1,56 @@
+"""A state of a remote with its large files at hand, so that reading it asks no remote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lifeboat_alf import attachments
+from lifeboat_alf.seams.files import FileOperations, read_all
+from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_daemon.remotes.pulling import StateParts
+from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_endpoint.vault import Vault
+
+
+class WithLargeFiles(StateParts):
+    """A `State` whose large files are read from a vault that has them, or from a folder into which `fetch` put them.
+    A file that neither has is absent."""
+
+    def __init__(self, files: FileOperations, state: State, vault: Vault, folder: Path) -> None:
+        super().__init__(state)
+        self._files = files
+        self._vault = vault
+        self._folder = folder
+        self._fetched: dict[str, Path] = {}
+
+    def fetch(self) -> list[str]:
+        """Fetch each large file that the vault has no bytes of, and return the paths of those that the remote has none
+        of either. Raises RemoteError."""
+        absent = []
+        for entry in self._state.entries():
+            if not attachments.is_referenced(entry.meta) or self._vault.body_of_leaf(entry.leaf) is not None:
+                continue
+            try:
+                body = self._state.body(entry.path)
+            except (BodyAbsent, VaultDamaged):
+                absent.append(entry.path)
+                continue
+            target = self._folder / str(len(self._fetched))
+            self._files.write_new(target, body, mode=0o600, sync=False)
+            self._fetched[entry.path] = target
+        return absent
+
+    def body(self, path: str) -> bytes:
+        """Raises KeyError, BodyAbsent."""
+        entry = self._state.entry(path)
+        if entry is None or not attachments.is_referenced(entry.meta):
+            return self._state.body(path)
+        if path in self._fetched:
+            return read_all(self._files, self._fetched[path])
+        return self._kept_here(entry)
+
+    def _kept_here(self, entry: Entry) -> bytes:
+        body = self._vault.body_of_leaf(entry.leaf)
+        if body is None:
+            raise BodyAbsent(entry.path)
+        return body

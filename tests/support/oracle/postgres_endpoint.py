@@ -1,0 +1,76 @@
+"""An endpoint in PostgreSQL as one more remote of a round. Its bodies are small, so that all of them lie in the tables,
+and no object store is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+
+from pytest import MonkeyPatch
+
+from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_daemon.context import Context
+from lifeboat_daemon.remotes import opening
+from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_endpoint.engines.shared import SharedEngine, SharedPlace
+from lifeboat_endpoint.remote.contract import About, Remote
+from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_endpoint.settings import SharedStore
+from lifeboat_endpoint.store.objects.bucket import Bucket
+from support.endpoint.shared_databases import SharedDatabase
+from support.endpoint.spaces import PURGING, TestKeys
+
+POSTGRES = "postgres"
+_MOST_INLINE = 1 << 20
+
+
+class TablesAlone(SharedEngine):
+    """The tables of a database without the row that says which endpoint is kept there."""
+
+    def tenant(self, tenant_id: str, now: datetime) -> SharedPlace:
+        return SharedPlace(self, tenant_id, now)
+
+    @property
+    def bucket(self) -> Bucket:
+        """Where nothing is kept."""
+        return cast(Bucket, None)
+
+
+class PostgresEndpoint:
+    """A new tenant in a database. `url` is the address under which the machine has it."""
+
+    def __init__(self, engine: SharedEngine, folder: Path, clock: Clock) -> None:
+        self.url = (folder / POSTGRES).as_uri()
+        self._engine = engine
+        self._clock = clock
+        self._tenant = str(uuid.uuid4())
+        self._keys = TestKeys(self._tenant)
+
+    def install(self, patch: MonkeyPatch) -> None:
+        """Have the address opened here."""
+        usual = opening.kind_of
+
+        def kind_of(url: str) -> Any:
+            return self if url == self.url else usual(url)
+
+        patch.setattr(opening, "kind_of", kind_of)
+
+    def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
+        place = self._engine.tenant(self._tenant, self._clock.now())
+        space = TenantSpace(place, self._tenant, self._keys, limits=Limits(), purging=PURGING, clock=self._clock)
+        return InProcess(space, About(self._tenant, "in process", "0", False))
+
+
+@contextlib.contextmanager
+def engine_on(database: SharedDatabase, clock: Clock) -> Iterator[SharedEngine]:
+    store = SharedStore(database.address, "s3://unused", inline_bytes=_MOST_INLINE, connections=4)
+    engine = TablesAlone(store, "oracle", "api", files=SystemFiles(), clock=clock)
+    with contextlib.closing(engine):
+        yield engine
