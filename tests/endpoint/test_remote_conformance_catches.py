@@ -51,7 +51,7 @@ class GivesTheHeadOnly(InProcess):
 
 
 class LacksNothing(InProcess):
-    def missing(self, agent_id: str, digests: Any, *, read: bool = False) -> list[str]:
+    def missing(self, agent_id: str, files: Any, *, read: bool = False) -> list[FileKey]:
         return []
 
 

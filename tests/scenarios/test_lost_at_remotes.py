@@ -223,7 +223,7 @@ def test_a_changed_large_file_counts_as_whole_while_the_key_that_could_tell_is_a
     before = {path: path.read_bytes() for path in large_files(copies, STICK)}
     monkeypatch.setattr(HomeKeys, "user_key", locked)
     with contextlib.closing(open_remote(copies.laptop.context, copies.laptop.remote(STICK))) as remote:
-        wanted = [hashlib.sha256(LARGE + bytes([number])).hexdigest() for number in (1, 2)]
+        wanted = [file_key(LARGE + bytes([number])) for number in (1, 2)]
         assert remote.missing(copies.laptop.agent.id, wanted, read=True) == []
         remote.put_object(copies.laptop.agent.id, wanted[0], LARGE + bytes([1]))
     assert {path: path.read_bytes() for path in large_files(copies, STICK)} == before
