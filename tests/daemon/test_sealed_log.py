@@ -33,6 +33,7 @@ from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
 from support.daemon.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
+from support.endpoint.vaults import file_key
 
 
 @pytest.fixture

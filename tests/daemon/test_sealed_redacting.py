@@ -36,6 +36,7 @@ from support.daemon.sealed_purges import (
     remember,
     thin,
 )
+from support.endpoint.vaults import file_key
 from support.killing import killed_at
 
 

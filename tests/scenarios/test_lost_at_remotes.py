@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.vault import Retention
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
+from support.endpoint.vaults import file_key
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders
