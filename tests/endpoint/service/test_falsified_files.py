@@ -38,11 +38,7 @@ def machine(trial: Trial) -> Machine:
     """It has two large files and a note, and sent nothing yet."""
     made = trial.machine()
     meta = {"attachment": {"id": trial.unknown_agent(), "media_type": "video/mp4", "tier": 3}}
-    puts = {
-        FILM: EntryPut(meta, FILM_BYTES),
-        SONG: EntryPut(meta, SONG_BYTES),
-        NOTE: EntryPut({}, b"the lamp was lit\n"),
-    }
+    large = {FILM: EntryPut(meta, FILM_BYTES), SONG: EntryPut(meta, SONG_BYTES)}
     made.commit({**large, NOTE: EntryPut({}, b"the lamp was lit\n")})
     return made
 
