@@ -13,7 +13,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.remotes.mending_pause import MendingPause
+from lifeboat_daemon.remotes.mending_pause import MendingPause, lost_words
 from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_endpoint.vault import Vault, runs
 
@@ -98,6 +98,11 @@ Known = dict[str, Acknowledged]
 def read(vault: Vault) -> Known:
     """By the remote's id."""
     return _read(vault.get(DECISION))
+
+
+def damage_words(known: Acknowledged) -> str:
+    """Say what does not hold of a copy, and when a mending of it is tried again, for people."""
+    return f"its copy does not hold: {known.damaged}" if known.mending is None else lost_words(known.mending)
 
 
 def having(vault: Vault | None) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_daemon.schedule import backoff
+from lifeboat_daemon.words import time_text
 from lifeboat_endpoint.remote.contract import RemoteAgent
 
 LONGEST = 86400.0
@@ -27,6 +28,11 @@ class MendingPause(msgspec.Struct, frozen=True, omit_defaults=True):
     again_at: str
     left: str
     damage: str = ""
+
+
+def lost_words(pause: MendingPause) -> str:
+    """Say what stays lost at a remote, and when the next try is, for people."""
+    return f"its copy does not hold: {pause.left}; what is lost is asked for again after {time_text(pause.again_at)}"
 
 
 def damage_of(there: RemoteAgent, found: str) -> str:

@@ -36,7 +36,7 @@ from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
 from lifeboat_daemon.remotes.sending_again import SendingAgain
-from lifeboat_daemon.words import argument, size_text, time_text
+from lifeboat_daemon.words import argument, size_text
 from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
 from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead, file_key_of
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -303,13 +303,12 @@ class _Replication:
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact()
         if self._pause is not None:
-            fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
-            raise RemoteDamaged(_lost_words(self._pause), fix=fix)
+            raise self._damaged(self._pause)
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
                 if self._was_mended:
-                    self._note_pause(found.findings[0])
+                    raise self._damaged(self._note_pause(found.findings[0]))
                 raise RemoteDamaged(f"its copy does not hold: {found.findings[0]}")
         if held is not None:
             reason = f"{held['reason']}: what was removed stays there until you accept it"
@@ -396,11 +395,16 @@ class _Replication:
         if lost:
             self._note_pause(lost)
 
-    def _note_pause(self, left: str) -> None:
+    def _note_pause(self, left: str) -> MendingPause:
         known, now = _known(self._vault, self._config), self._context.clock.now()
         damage = mending_pause.damage_of(self._remote.agent(self._agent.id), known.damaged)
         self._pause = mending_pause.after_failure(known.mending, left, damage, now, random.Random())
         acknowledged.note(self._vault, self._config.id, mending=self._pause)
+        return self._pause
+
+    def _damaged(self, pause: MendingPause) -> RemoteDamaged:
+        fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
+        return RemoteDamaged(mending_pause.lost_words(pause), fix=fix)
 
     def _finds_damage(self, there: RemoteAgent) -> bool:
         """Whether what a refused bundle rests on has to be sent again before it: a sequence that the remote found
@@ -474,11 +478,6 @@ class _Replication:
             "adding it again sends what is missing",
             fix=f"lifeboat remote remove {name}",
         )
-
-
-def _lost_words(pause: MendingPause) -> str:
-    """What stays lost at a remote, and when it is asked for again, for people."""
-    return f"its copy does not hold: {pause.left}; what is lost is asked for again after {time_text(pause.again_at)}"
 
 
 def fence_words(why: Why | None, machine: str) -> str:
