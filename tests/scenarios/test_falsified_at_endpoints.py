@@ -114,6 +114,18 @@ def test_what_was_falsified_in_a_delta_is_mended_although_a_newer_sequence_repla
     assert every_sequence_comes_back(copies)
 
 
+@any_falsification
+def test_what_was_falsified_before_the_first_contact_is_mended_although_it_changed_since(
+    copies: Copies, false: Falsify
+) -> None:
+    capture(copies, 1)
+    push_falsely(copies, {FILM: false})
+    capture(copies, 2)
+    assert len(contacts(copies)) == 1
+    assert (proof_of(copies).findings, proof_of(copies).absent) == ([], [])
+    assert every_sequence_comes_back(copies)
+
+
 @pytest.mark.parametrize("false", [leave_out, *FALSIFICATIONS.values()], ids=["left out", *FALSIFICATIONS.keys()])
 @pytest.mark.parametrize("is_newer", [False, True])
 def test_an_ordinary_file_whose_bytes_were_left_out_is_mended(copies: Copies, false: Falsify, is_newer: bool) -> None:
@@ -145,10 +157,19 @@ def test_a_machine_that_believed_its_earlier_release_asks_by_leaf_at_its_first_c
     assert every_sequence_comes_back(copies)
 
 
-def test_the_daily_look_finds_what_was_falsified(copies: Copies) -> None:
-    capture(copies, 1)
+def test_bytes_that_were_left_out_of_a_delta_are_sent_by_the_next_contact(copies: Copies) -> None:
+    base = capture(copies, 1)
     contacts(copies)
-    base = copies.kept_here()[-1]
+    capture(copies, 2)
+    push_falsely(copies, {MEMORY: leave_out}, base)
+    assert len(contacts(copies)) == 1
+    assert proof_of(copies).absent == []
+    assert every_sequence_comes_back(copies)
+
+
+def test_the_daily_look_finds_what_was_falsified(copies: Copies) -> None:
+    base = capture(copies, 1)
+    contacts(copies)
     capture(copies, 2)
     push_falsely(copies, {MEMORY: leave_out}, base)
     machine = copies.laptop

@@ -138,6 +138,7 @@ class _Replication:
         self._machine = context.keys().own_name
         self._sent = 0
         self._was_mended = False
+        self._asks_for_all = False
         self._pause: MendingPause | None = None
         """What stays lost there."""
         self._is_unproven = False
@@ -161,7 +162,7 @@ class _Replication:
         target, held = self._target()
         if target is None:
             return self._waiting("nothing was captured yet", "empty")
-        moved = self._moved()
+        moved, known = self._moved(), _known(self._vault, self._config)
         for _ in range(TRIES):
             there = self._there()
             decision = deciding.decide(self._here(target), there)
@@ -173,6 +174,8 @@ class _Replication:
             if decision.do is Do.FORGOT:
                 raise self._forgot(decision)
             if there is not None and there.head is not None:
+                # Somebody else may have sent it, and may have left out bytes of ordinary files.
+                self._asks_for_all |= there.head.number != known.number and not isinstance(self._remote, Compactable)
                 self._mend(there)
             if decision.do is Do.NOTHING:
                 return self._completed(target, decision.head, held)
@@ -355,8 +358,13 @@ class _Replication:
         acknowledged.note(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: Acknowledged) -> str | None:
-        """Large artifacts that the remote lacks. Why some of them wait; None when all are there."""
-        large = {key: place for place in self._large(target, known.files) if (key := file_key_of(place[1])) is not None}
+        """Large artifacts that the remote lacks, and other files where it may. Why some of them wait; None when all are
+        there."""
+        large = {
+            key: place
+            for place in self._files_to_ask_for(target, known.files)
+            if (key := file_key_of(place[1])) is not None
+        }
         lacks = self._remote.missing(self._agent.id, list(large)) if large else []
         for key in lacks:
             number, entry = large[key]
@@ -419,24 +427,26 @@ class _Replication:
         acknowledged.note(self._vault, self._config.id, damaged=missing[0])
         return True
 
-    def _large(self, target: SequenceRow, since: int | None) -> Iterator[tuple[int, Entry]]:
-        """Large artifacts of the state, or those that came since a state that the remote has wholly, each with a
-        sequence that has it: also of sequences in between, which the remote may have without them."""
-        if since is None or self._vault.find(since) is None:
-            entries = self._vault.state(target.number).entries(layout.ARTIFACTS)
-            found: Iterator[tuple[int, Entry]] = ((target.number, entry) for entry in entries)
-        else:
-            found = self._entries_since(since, target.number)
-        return ((number, entry) for number, entry in found if attachments.is_referenced(entry.meta))
+    def _files_to_ask_for(self, target: SequenceRow, since: int | None) -> Iterator[tuple[int, Entry]]:
+        """Large artifacts that came since a state that the remote has wholly, each with a sequence that has it: also of
+        sequences in between, which the remote may have without them. Without such a state those of the target. All
+        files of all of these sequences where the remote has one that this machine was not told it took."""
+        found = self._entries_since(since, target)
+        return (each for each in found if self._asks_for_all or attachments.is_referenced(each[1].meta))
 
-    def _entries_since(self, since: int, last: int) -> Iterator[tuple[int, Entry]]:
-        base = since
-        for row in self._vault.sequences(after=since):
-            if row.number > last:
-                break
-            for change in self._vault.changes(base, row.number).entries:
-                if change.entry is not None:
-                    yield row.number, change.entry
+    def _entries_since(self, since: int | None, target: SequenceRow) -> Iterator[tuple[int, Entry]]:
+        base = None if since is None or self._vault.find(since) is None else since
+        if base is None and not self._asks_for_all:
+            yield from ((target.number, entry) for entry in self._vault.state(target.number).entries(layout.ARTIFACTS))
+            return
+        for row in self._vault.sequences(after=-1 if base is None else base):
+            if row.number > target.number:
+                return
+            if base is None:
+                yield from ((row.number, entry) for entry in self._vault.state(row.number).entries())
+            else:
+                changes = self._vault.changes(base, row.number).entries
+                yield from ((row.number, change.entry) for change in changes if change.entry is not None)
             base = row.number
 
     def _compact(self) -> None:
