@@ -171,7 +171,10 @@ class AppliedState:
         base = self._base.entry(item.path)
         if base is None or (base.leaf.salt and base.sha256 != item.base_sha256):
             raise BaseMismatch(f"the patch for {item.path} was made against other bytes")
-        body = self._base.body(item.path)
+        try:
+            body = self._base.body(item.path)
+        except BodyAbsent:
+            raise BaseMismatch(f"the patch for {item.path} was made against bytes that the base has not") from None
         if not base.leaf.salt and hashlib.sha256(body).hexdigest() != item.base_sha256:
             raise BaseMismatch(f"the patch for {item.path} was made against bytes that a purge has changed since")
         return body

@@ -19,6 +19,7 @@ from lifeboat_alf.redactions import Edit, Redaction, Replacement
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
+from lifeboat_alf.state import NO_SALT, SALT_BYTES, Leaf
 from lifeboat_alf.testing import AGENT_ID, first_day, head, quarter_file, record
 from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
@@ -259,6 +260,25 @@ class StoreConformance(ABC):
             assert [_snapshot(vault, row.number) for row in vault.sequences()] == snapshots
         _lived(vault, 8)
         assert vault.verify(trusted=None).findings == []
+
+    def test_a_file_that_is_described_falsely_is_filled_by_its_leaf(self, tmp_path: Path) -> None:
+        metadata, blobs = self.open_stores(tmp_path)
+        initialise(metadata, AGENT_ID, SystemClock(), sealer=self.sealer())
+        vault = Vault(metadata, blobs, files=SystemFiles(), clock=SystemClock(), sealer=self.sealer())
+        body = _noise(1)
+        leaf, salts = merkle.new_leaf(body), (bytes(SALT_BYTES), NO_SALT)
+        puts = {f"raw/{salt.hex()}.bin": EntryPut({}, None, Leaf(leaf.digest, salt), 7, "ab" * 32) for salt in salts}
+        vault.commit(Draft({**puts}), kind="push", writer="test", time=_START)
+        assert vault.artifacts.missing_leaves([leaf.digest]) == [leaf.digest]
+        assert len(vault.verify(trusted=None).lacking) == len(puts)
+        assert vault.artifacts.fill_leaf(leaf, body) and vault.artifacts.fill_leaf(leaf, body)
+        assert vault.artifacts.missing_leaves([leaf.digest], read=True) == []
+        found = vault.verify(trusted=None)
+        assert (found.findings, found.lacking) == ([], {})
+        for entry in vault.state().entries():
+            assert (entry.leaf, entry.size) == (leaf, len(body))
+            assert vault.state().body(entry.path) == body
+        vault.close()
 
     def test_what_is_purged_is_in_no_file_and_every_digest_stays(self, tmp_path: Path) -> None:
         metadata, blobs = self.open_stores(tmp_path)

@@ -177,6 +177,16 @@ def test_a_patch_for_other_bytes_is_refused():
         applied(other, data)
 
 
+def test_a_patch_for_bytes_that_the_base_has_not_is_refused():
+    text = b"A line of text that repeats itself. " * 300
+    a = MemoryState().put("raw/openclaw/a.md", text)
+    data = delta_bytes(a, a.copy().put("raw/openclaw/a.md", text + b"More."))
+    entry = a.entry("raw/openclaw/a.md")
+    described = MemoryState().put_absent("raw/openclaw/a.md", entry.size, entry.sha256, entry.leaf)
+    with pytest.raises(BaseMismatch):
+        applied(described, data)
+
+
 def test_a_changed_byte_is_found(pair):
     a, _, data = pair
     with pytest.raises(ChecksumMismatch):

@@ -13,7 +13,9 @@ from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_comma
 from lifeboat_daemon.cli.endpoint_tenants import keeping
 from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.vault import EntryPut
 from support.daemon.cli_client import Json, run
+from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.keeping import AGENT, OTHER, with_history
 
 
@@ -137,6 +139,24 @@ def test_what_an_older_client_removed_is_accepted_once(made: Json, data: Path) -
     assert endpoint(data, "audit")["rows"][-1]["kind"] == "agent.accept"
     assert endpoint(data, "accept", "home", AGENT)["was_held"] is False
     assert endpoint(data, "accept", "home", OTHER, expect=1)["error"]["code"] == "unknown_there"
+
+
+def test_verify_names_a_file_of_which_no_bytes_came(
+    made: Json, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = machine_in(tmp_path)
+    machine.commit({"artifacts/film.mp4": EntryPut({"attachment": {"id": AGENT, "tier": 3}}, b"tier three " * 9)})
+    with Endpoint.open(data) as found:
+        space = found.space(made["id"])
+        space.register(machine.agent_id, "ada", "openclaw")
+        space.push(machine.agent_id, machine.snapshot())
+    proof = endpoint(data, "verify")
+    (absent,) = proof["absent"]
+    assert (proof["ok"], proof["findings"]) == (True, [])
+    assert (absent["kind"], absent["tenant"], absent["agent"]) == ("absent", "home", machine.agent_id)
+    text = said(capsys, "endpoint", "verify", "--data", data)
+    assert "All that came is whole" in text and "no bytes of 1 file that a sequence names" in text
+    assert f"{absent['subject']}: its bytes never came; sequence 0 is the first that names it" in text
 
 
 def test_verify_ends_with_1_when_something_is_wrong(made: Json, data: Path) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
+from lifeboat_alf.state import Leaf
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import UnsignedState
 from lifeboat_daemon.http_session import Reply as Answered
@@ -35,7 +36,7 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     UnknownThere,
 )
-from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Bundle, RemoteAgent
+from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Bundle, FileKey, RemoteAgent
 from lifeboat_keys.errors import KeysError
 from support.daemon.machines import Machine
 from support.daemon.skipped_silence import PACE, skip_silence
@@ -124,15 +125,23 @@ def test_another_agent_than_was_asked_for_is_damage(remote: EndpointRemote, serv
         remote.agent(AGENT)
 
 
-def test_files_that_it_was_not_asked_for_are_damage(remote: EndpointRemote, server: TalkingServer) -> None:
-    server.replies = [answer({"missing": ["ab" * 32]})]
+@pytest.mark.parametrize("field", ["leaves", "missing"], ids=["this release", "an earlier one"])
+def test_files_that_it_was_not_asked_for_are_damage(remote: EndpointRemote, server: TalkingServer, field: str) -> None:
+    server.replies = [answer({field: ["ab" * 32]})]
     with pytest.raises(RemoteDamaged):
-        remote.missing(AGENT, ["cd" * 32])
+        remote.missing(AGENT, [_file("cd")])
 
 
-def test_a_file_that_it_names_again_and_again_is_sent_once(remote: EndpointRemote, server: TalkingServer) -> None:
-    server.replies = [answer({"missing": ["cd" * 32] * 1000})]
-    assert remote.missing(AGENT, ["ab" * 32, "cd" * 32]) == ["cd" * 32]
+@pytest.mark.parametrize("field", ["leaves", "missing"], ids=["this release", "an earlier one"])
+def test_a_file_that_it_names_again_and_again_is_sent_once(
+    remote: EndpointRemote, server: TalkingServer, field: str
+) -> None:
+    server.replies = [answer({field: ["cd" * 32] * 1000})]
+    assert remote.missing(AGENT, [_file("ab"), _file("cd")]) == [_file("cd")]
+
+
+def _file(pair: str) -> FileKey:
+    return FileKey(Leaf(bytes.fromhex(pair * 32)), pair * 32)
 
 
 def test_times_that_are_none_are_damage(remote: EndpointRemote, server: TalkingServer) -> None:

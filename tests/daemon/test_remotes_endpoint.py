@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_alf.state import Leaf
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.remotes import endpoint_calls, endpoint_uploads, registry
 from lifeboat_daemon.remotes.contract import RemoteConfig
@@ -28,7 +29,7 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     RemoteUntrusted,
 )
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_endpoint.remote.contract import Bundle, FileKey
 from support.daemon.authorities import Authority
 from support.daemon.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
@@ -143,6 +144,40 @@ def test_a_file_is_sent_from_its_beginning_again(context: Context, server: Talki
     asking = Asking(context, server)
     asking.calls.ask("PUT", "/files/x", content=io.BytesIO(b"whole"))
     assert [each.body for each in server.asked] == [b"whole", b"whole"]
+
+
+# Large files --------------------------------------------------------------------------------------------------------
+
+
+def key(number: int) -> FileKey:
+    return FileKey(Leaf(bytes([number]) * 32, bytes([number]) * 16), f"{number:064x}")
+
+
+def test_files_are_asked_for_by_leaf_and_an_endpoint_of_an_earlier_release_answers_by_sha256(
+    context: Context, server: TalkingServer
+) -> None:
+    server.replies = [answer({"missing": [], "leaves": ["02" * 32]}), answer({"missing": [key(1).sha256]})]
+    remote = Asking(context, server).remote
+    assert remote.missing(AGENT, [key(1), key(2)]) == [key(2)]
+    assert remote.missing(AGENT, [key(1), key(2)], read=True) == [key(1)]
+    first, second = (json.loads(each.body) for each in server.asked)
+    assert first == {"sha256": [key(1).sha256, key(2).sha256], "leaves": ["01" * 32, "02" * 32]}
+    assert second == {**first, "read": True}
+
+
+def test_a_file_is_sent_with_the_salt_of_its_leaf(context: Context, server: TalkingServer) -> None:
+    server.replies = [status(204)]
+    Asking(context, server).remote.put_object(AGENT, key(7), b"a film")
+    (asked,) = server.asked
+    assert (asked.headers["X-Lifeboat-Salt"], asked.body) == ("07" * 16, b"a film")
+    assert asked.path.endswith(f"/objects/{key(7).sha256}")
+
+
+@pytest.mark.parametrize("found", [{"leaves": "ab"}, {"missing": None}, []])
+def test_an_answer_of_another_shape_is_damage(context: Context, server: TalkingServer, found: object) -> None:
+    server.replies = [answer(found)]
+    with pytest.raises(RemoteDamaged):
+        Asking(context, server).remote.missing(AGENT, [key(1)])
 
 
 # Parts --------------------------------------------------------------------------------------------------------------

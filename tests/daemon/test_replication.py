@@ -212,6 +212,8 @@ def test_a_copy_that_does_not_hold_stays_an_error_until_all_of_it_held(
     assert state(ada) == "error"
     assert push.run(work(ada))["remote"]["code"] == "remote_damaged"
     broken.is_broken = False
+    assert push.run(work(ada))["remote"]["code"] == "remote_damaged"  # its pause is not over
+    ada.clock.advance(minutes=2)
     assert push.run(work(ada))["remote"]["state"] == "ok"
     assert state(ada) == "ok"
     assert broken.asked == [verifying.BODIES, verifying.EVERYTHING, verifying.EVERYTHING]

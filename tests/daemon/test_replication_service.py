@@ -20,6 +20,7 @@ MINUTE, HOUR, DAY = 60.0, 3600.0, 86400.0
 UNREACHABLE = {"state": "waiting", "message": "nobody answers", "code": "remote_unreachable"}
 DENIED = {"state": "error", "message": "the token does not count", "code": "remote_denied"}
 ERASED = {"state": "error", "message": "the whole agent was purged", "code": "agent_erased"}
+DAMAGED = {"state": "error", "message": "its copy does not hold", "code": "remote_damaged"}
 FENCED = {"state": "fenced", "message": "the agent moved to laptop-2", "code": "moved"}
 
 
@@ -188,6 +189,39 @@ def test_what_only_a_person_can_mend_is_tried_once_a_day(inside: Inside, answer:
     inside.passes(5 * HOUR)
     assert len(server.pushes) == 2
     assert inside.state(ada) == answer["state"]
+
+
+def test_a_copy_that_does_not_hold_is_spoken_to_ever_more_seldom_up_to_once_a_day(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.answers = [dict(DAMAGED)] * 40
+    captured(inside, ada)
+    inside.passes(4 * DAY)
+    pauses = [after - before for before, after in pairwise(moments(server))]
+    assert pauses[0] < 3 * MINUTE and all(pause < 1.25 * DAY + MINUTE for pause in pauses)
+    assert all(after > 1.2 * before for before, after in pairwise(pauses) if after < 20 * HOUR)
+    assert pauses[-1] > 20 * HOUR
+
+
+def test_a_copy_that_does_not_hold_gets_what_is_captured_within_an_hour_and_a_half(inside: Inside) -> None:
+    ada, (server,) = protected(inside, "server")
+    server.answers = [dict(DAMAGED)] * 40
+    captured(inside, ada)
+    inside.passes(3 * DAY)
+    before = len(server.pushes)
+    captured(inside, ada)
+    inside.passes(1.5 * HOUR)
+    assert len(server.pushes) > before
+
+
+def test_a_copy_that_does_not_hold_is_read_back_ever_more_seldom(inside: Inside) -> None:
+    _, (server,) = protected(inside, "server")
+    server.holds = False
+    inside.passes(DAY)
+    begun = len(server.reads)
+    assert begun
+    inside.passes(6 * DAY)
+    pauses = [after - before for (before, _), (after, _) in pairwise(server.reads)]
+    assert len(server.reads) - begun < 14 and pauses[-1] > 12 * HOUR
 
 
 def test_a_reload_tries_again_what_a_person_mended(inside: Inside) -> None:

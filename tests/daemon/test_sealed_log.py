@@ -33,6 +33,7 @@ from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
 from support.daemon.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
+from support.endpoint.vaults import file_key
 
 
 @pytest.fixture
@@ -130,7 +131,7 @@ def test_pushing_needs_no_secret_of_the_user(laptop: Machine, monkeypatch: pytes
     laptop.large(b"canary" * 1000)
     monkeypatch.setattr(HomeKeys, "user_key", _away)
     laptop.push()
-    assert laptop.log().missing(AGENT_ID, [_sha256(b"canary" * 1000)]) == [_sha256(b"canary" * 1000)]
+    assert laptop.log().missing(AGENT_ID, [file_key(b"canary" * 1000)]) == [file_key(b"canary" * 1000)]
     assert laptop.log().agent(AGENT_ID).name == NAME
 
 
@@ -144,7 +145,7 @@ def test_a_state_is_read_with_the_users_key_only(laptop: Machine, monkeypatch: p
 def test_another_machine_with_the_words_reads_all_of_it(laptop: Machine, tmp_path: Path) -> None:
     laptop.large(b"canary" * 1000)
     laptop.push()
-    laptop.log().put_object(AGENT_ID, _sha256(b"canary" * 1000), b"canary" * 1000)
+    laptop.log().put_object(AGENT_ID, file_key(b"canary" * 1000), b"canary" * 1000)
     laptop.log().put_keys(AGENT_ID, {"canary": "wrapped"})
     other = Machine(tmp_path / "other", laptop.stick, key=laptop.key)
     assert [agent.name for agent in other.log().agents()] == [NAME]
@@ -190,7 +191,7 @@ def test_a_signature_that_does_not_hold_is_not_taken(laptop: Machine) -> None:
 def test_the_words_of_the_new_key_open_what_was_sent_before_it_was_replaced(laptop: Machine, tmp_path: Path) -> None:
     laptop.large(b"canary" * 1000)
     laptop.push()
-    laptop.log().put_object(AGENT_ID, _sha256(b"canary" * 1000), b"canary" * 1000)
+    laptop.log().put_object(AGENT_ID, file_key(b"canary" * 1000), b"canary" * 1000)
     old, new = laptop.key, UserKey.generate()
     laptop.context.keys().rotate(old, new, Reason())
     laptop.log().put_signatures(AGENT_ID, [])
@@ -208,19 +209,19 @@ def test_a_large_artifact_that_no_state_names_is_not_taken(laptop: Machine) -> N
     laptop.large(b"canary" * 1000)
     laptop.push()
     with pytest.raises(UnknownThere):
-        laptop.log().put_object(AGENT_ID, _sha256(b"other"), b"other")
-    assert laptop.log().missing(AGENT_ID, [_sha256(b"other")]) == []
+        laptop.log().put_object(AGENT_ID, file_key(b"other"), b"other")
+    assert laptop.log().missing(AGENT_ID, [file_key(b"other")]) == []
 
 
 def test_a_large_artifact_is_missing_until_it_was_sent(laptop: Machine) -> None:
     laptop.write(1)
     laptop.large(b"canary" * 1000)
     laptop.push()
-    digest = _sha256(b"canary" * 1000)
-    assert laptop.log().missing(AGENT_ID, [digest]) == [digest]
+    key = file_key(b"canary" * 1000)
+    assert laptop.log().missing(AGENT_ID, [key]) == [key]
     for _ in range(2):
-        laptop.log().put_object(AGENT_ID, digest, b"canary" * 1000)
-    assert laptop.log().missing(AGENT_ID, [digest]) == []
+        laptop.log().put_object(AGENT_ID, key, b"canary" * 1000)
+    assert laptop.log().missing(AGENT_ID, [key]) == []
 
 
 # What shows, and what is changed --------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ def test_a_large_artifact_is_missing_until_it_was_sent(laptop: Machine) -> None:
 def test_no_name_path_or_content_shows(laptop: Machine) -> None:
     laptop.large(b"canary" * 1000)
     laptop.push()
-    laptop.log().put_object(AGENT_ID, _sha256(b"canary" * 1000), b"canary" * 1000)
+    laptop.log().put_object(AGENT_ID, file_key(b"canary" * 1000), b"canary" * 1000)
     laptop.log().put_keys(AGENT_ID, {"canary": "wrapped"})
     laptop.write(2)
     every = b"".join(data for path, data in _tree(laptop.stick).items() if path not in ("readme.txt", "lifeboat.json"))

@@ -36,6 +36,7 @@ from support.daemon.sealed_purges import (
     remember,
     thin,
 )
+from support.endpoint.vaults import file_key
 from support.killing import killed_at
 
 
@@ -343,7 +344,7 @@ def test_a_large_artifact_goes_with_its_name(either: Machine, monkeypatch: pytes
         found = next(item for item in vault.history() if item.path == "artifacts/canary.bin")
         sha256 = vault.state(number).entry("artifacts/canary.bin").sha256  # type: ignore[union-attr]
     assert sha256 is not None
-    either.log().put_object(AGENT_ID, sha256, body)
+    either.log().put_object(AGENT_ID, file_key(body), body)
     (either.agent_folder / "head.next.json").write_bytes((either.agent_folder / "head.json").read_bytes())
     either.write(3)  # the row that names it moves out of the head
     assert either.sealed or any(sha256.encode() in data for name, data in files(either) if name.startswith("rows-"))
@@ -356,7 +357,7 @@ def test_a_large_artifact_goes_with_its_name(either: Machine, monkeypatch: pytes
     assert not [path for path in either.agent_folder.iterdir() if path.name.startswith("large-")]
     assert not any(sha256.encode() in data for _, data in files(either))
     with pytest.raises(UnknownThere):
-        either.log().put_object(AGENT_ID, sha256, body)
+        either.log().put_object(AGENT_ID, file_key(body), body)
 
 
 def test_a_log_that_was_written_anew_is_whole(laptop: Machine) -> None:

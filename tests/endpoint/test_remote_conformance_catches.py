@@ -11,7 +11,7 @@ import pytest
 
 from lifeboat_endpoint.errors import StaleBase
 from lifeboat_endpoint.remote.conformance import CHECKS
-from lifeboat_endpoint.remote.contract import About, Bundle, Remote, RemoteHead, RemoteVerification
+from lifeboat_endpoint.remote.contract import About, Bundle, FileKey, Remote, RemoteHead, RemoteVerification
 from lifeboat_endpoint.remote.in_process import InProcess
 from support.endpoint.spaces import remote_in, space_in
 
@@ -51,7 +51,7 @@ class GivesTheHeadOnly(InProcess):
 
 
 class LacksNothing(InProcess):
-    def missing(self, agent_id: str, digests: Any, *, read: bool = False) -> list[str]:
+    def missing(self, agent_id: str, files: Any, *, read: bool = False) -> list[FileKey]:
         return []
 
 

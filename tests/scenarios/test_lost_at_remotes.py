@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from lifeboat_endpoint.remote.in_process import InProcess
 from lifeboat_endpoint.vault import Retention
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
+from support.endpoint.vaults import file_key
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders
@@ -223,7 +223,7 @@ def test_a_changed_large_file_counts_as_whole_while_the_key_that_could_tell_is_a
     before = {path: path.read_bytes() for path in large_files(copies, STICK)}
     monkeypatch.setattr(HomeKeys, "user_key", locked)
     with contextlib.closing(open_remote(copies.laptop.context, copies.laptop.remote(STICK))) as remote:
-        wanted = [hashlib.sha256(LARGE + bytes([number])).hexdigest() for number in (1, 2)]
+        wanted = [file_key(LARGE + bytes([number])) for number in (1, 2)]
         assert remote.missing(copies.laptop.agent.id, wanted, read=True) == []
         remote.put_object(copies.laptop.agent.id, wanted[0], LARGE + bytes([1]))
     assert {path: path.read_bytes() for path in large_files(copies, STICK)} == before

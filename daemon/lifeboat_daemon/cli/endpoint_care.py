@@ -12,6 +12,8 @@ from lifeboat_daemon.cli.examples import examples
 from lifeboat_daemon.words import count_text, size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lifeboat_endpoint.maintenance.care import TenantCare
     from lifeboat_endpoint.maintenance.proving import EndpointFinding, Proof
 
@@ -103,8 +105,10 @@ def _say_care(session: EndpointSession, done: TenantCare) -> None:
 def verify(session: EndpointSession, tenant: str | None) -> int:
     """Read back and check everything that is kept, of one tenant or of all: every body against its leaf, every state
     against digest and signature, sealed files against what was sent; also the audit, and who may reach data and key.
+    Files are named whose bytes never came: a machine sends them with its next sync, also where salt, SHA-256 or size of
+    such a file was falsified.
 
-    Exit status 1 when anything is not as it should be.
+    Exit status 1 when anything is not as it should be. A file whose bytes never came changes no exit status.
     """
     from lifeboat_endpoint.maintenance.proving import prove
 
@@ -120,6 +124,7 @@ def verify(session: EndpointSession, tenant: str | None) -> int:
         "bytes": proof.bytes,
         "orphans": proof.orphans,
         "findings": [_finding_document(one) for one in proof.findings],
+        "absent": [_finding_document(one) for one in proof.absent],
     }
     session.output.document(document, lambda: _say_proof(session, proof))
     return 0 if proof.ok else 1
@@ -140,11 +145,22 @@ def _say_proof(session: EndpointSession, proof: Proof) -> None:
     looked = f"{count_text(proof.agents, 'agent')}{sealed} of {count_text(proof.tenants, 'tenant')}"
     read = f"{count_text(proof.sequences, 'sequence')}, {size_text(proof.bytes)} read back"
     if proof.ok:
-        session.output.line(f"All of it is whole: {looked}, {read}.")
-        return
-    wrong = count_text(len(proof.findings), "thing is not as it", "things are not as they")
-    session.output.line(f"{wrong} should be: {looked}, {read}.")
-    for found in proof.findings:
+        whole = "All that came is whole" if proof.absent else "All of it is whole"
+        session.output.line(f"{whole}: {looked}, {read}.")
+    else:
+        wrong = count_text(len(proof.findings), "thing is not as it", "things are not as they")
+        session.output.line(f"{wrong} should be: {looked}, {read}.")
+        _say_findings(session, proof.findings)
+    if proof.absent:
+        absent = count_text(len(proof.absent), "file that a sequence names", "files that sequences name")
+        session.output.line(
+            f"The endpoint has no bytes of {absent}; a machine that has them sends them with its next sync:"
+        )
+        _say_findings(session, proof.absent)
+
+
+def _say_findings(session: EndpointSession, findings: Sequence[EndpointFinding]) -> None:
+    for found in findings:
         where = " ".join(part for part in (found.tenant, found.agent, found.subject) if part)
         session.output.line(f"  {where}: {found.message}" if where else f"  {found.message}")
 

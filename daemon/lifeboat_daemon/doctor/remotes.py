@@ -11,10 +11,10 @@ from lifeboat_daemon.agent import Agent, everyone
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.doctor import Finding, Level
 from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import FORGOT
+from lifeboat_daemon.health.second_copies import DAMAGED, FORGOT
 from lifeboat_daemon.health.standing import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
+from lifeboat_daemon.remotes.acknowledged import Acknowledged, damage_words
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_daemon.words import age_text, argument
 
@@ -69,6 +69,8 @@ def _standing(context: Context, config: RemoteConfig, subject: str, agent: str, 
     if known.drill_failed:
         fix = f"lifeboat verify {argument(agent)} --remote {argument(config.name)}"
     message = known.message or "it is not up to date"
+    if known.state == ERROR and known.code == DAMAGED and known.damaged:
+        message = damage_words(known)
     if known.state == FENCED:
         return Finding(Level.ERROR, subject, message, f"lifeboat agents adopt {argument(agent)}")
     if known.state == HELD:

@@ -13,6 +13,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_daemon.remotes.mending_pause import MendingPause, lost_words
 from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_endpoint.vault import Vault, runs
 
@@ -55,13 +56,14 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     that was. `verified_number`, `verified_at`: what was last read back from it and held, `verified` the
     runs of all that was. `state`: how the last try
     ended (a word of `health.standing`), `message` why, for people, `code` of the error, `tries` how many failed in a
-    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `objects`:
-    the newest state whose large artifacts are all there; `keys`: the digest of the wrapped keys that are there;
-    `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
-    when it was read back, until all that is there was read back and held. `drilled_at`: when its newest state was last
-    restored aside and held; `drill_failed`: what did not hold then, until a drill holds. `sent`: {number, digest} of
-    the newest state that was sent, whether that was acknowledged or not. `purges`: by the id of the redaction how it
-    stands there; `doubts`: what it lists of purges, or says of them, that does not count, for people.
+    row, `tried_at` the last one. `fenced`: {reason, machine, since, epoch}, who writes the agent there now. `files`:
+    the newest state whose large artifacts are all there, as their leaves say; `keys`: the digest of the wrapped keys
+    that are there; `signed_for`: the user's key under which the history there is signed. `damaged`: what did not hold
+    when it was read back, until all that is there was read back and held; `mending`: what the last try to send that
+    again left, as long. `drilled_at`: when its newest state was last restored aside and held; `drill_failed`: what did
+    not hold then, until a drill holds. `sent`: {number, digest} of the newest state that was sent, whether that was
+    acknowledged or not. `purges`: by the id of the redaction how it stands there; `doubts`: what it lists of purges, or
+    says of them, that does not count, for people.
     """
 
     name: str = ""
@@ -78,13 +80,14 @@ class Acknowledged(msgspec.Struct, frozen=True, omit_defaults=True):
     tries: int = 0
     tried_at: str | None = None
     fenced: JsonObject | None = None
-    objects: int | None = None
+    files: int | None = None
     keys: str = ""
     signed_for: str = ""
     sent: JsonObject | None = None
     damaged: str = ""
     drilled_at: str | None = None
     drill_failed: str = ""
+    mending: MendingPause | None = None
     purges: dict[str, Purge] = {}
     doubts: str = ""
 
@@ -97,6 +100,11 @@ def read(vault: Vault) -> Known:
     return _read(vault.get(DECISION))
 
 
+def damage_words(known: Acknowledged) -> str:
+    """Say what does not hold of a copy, and when a mending of it is tried again, for people."""
+    return f"its copy does not hold: {known.damaged}" if known.mending is None else lost_words(known.mending)
+
+
 def having(vault: Vault | None) -> tuple[str, ...]:
     """The ids of those that have something of the agent, as far as its vault knows."""
     known = {} if vault is None else read(vault)
@@ -106,6 +114,9 @@ def having(vault: Vault | None) -> tuple[str, ...]:
 def note(vault: Vault, remote: str, **changes: Any) -> Acknowledged:
     """Change what is known of one remote; writes nothing when that is known already. Others that note something of
     other remotes at the same time lose nothing of it."""
+
+    if changes.get("damaged") == "":
+        changes["mending"] = None
 
     def changed(known: Known) -> Known:
         before = known.get(remote, Acknowledged())

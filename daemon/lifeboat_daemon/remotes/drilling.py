@@ -118,8 +118,8 @@ def _note(context: Context, vault: Vault, config: RemoteConfig, found: RemoteDri
         return
     first = found.drill.mismatches[0]
     why = {"message": f"it cannot be restored from: {first}", "code": RemoteDamaged.code}
-    # With `objects` and `keys` forgotten, the next push sends what the remote lacks of them.
-    acknowledged.note(vault, config.id, state=ERROR, drill_failed=first, damaged=first, objects=None, keys="", **why)
+    # With `files` and `keys` forgotten, the next push sends what the remote lacks of them.
+    acknowledged.note(vault, config.id, state=ERROR, drill_failed=first, damaged=first, files=None, keys="", **why)
 
 
 def read_back(context: Context, agent: Agent, config: RemoteConfig, tell: Tell = quietly) -> JsonObject:

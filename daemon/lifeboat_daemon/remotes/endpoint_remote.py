@@ -18,6 +18,7 @@ from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarg
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
+    FileKey,
     RedactionState,
     RemoteAgent,
     RemoteHead,
@@ -26,6 +27,7 @@ from lifeboat_endpoint.remote.contract import (
 )
 
 MACHINE = "X-Lifeboat-Machine"
+SALT = "X-Lifeboat-Salt"
 DIRECT = 6_000_000
 """Bytes that every endpoint takes in one request, should it say nothing."""
 _PAGE = 200
@@ -89,13 +91,21 @@ class EndpointRemote:
         )
         return shapes.pushed(shapes.document(reply.body))
 
-    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        found: list[str] = []
-        for start in range(0, len(digests), _DIGESTS):
-            some = list(digests[start : start + _DIGESTS])
-            asked: JsonObject = {"sha256": some, **({"read": True} if read else {})}
+    def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        found: list[FileKey] = []
+        for some in _batches(files, _DIGESTS):
+            digests, leaves = [file.sha256 for file in some], [file.leaf.digest.hex() for file in some]
+            asked: JsonObject = {"sha256": digests, "leaves": leaves}
+            if read:
+                asked["read"] = True
             answer = self._calls.send("POST", f"{_of(agent_id)}/objects/missing", asked)
-            found += shapes.some_of(some, answer, "missing")
+            # One of an earlier release knows files by their SHA-256 alone.
+            if shapes.optional(answer, "leaves", list, None) is None:
+                lacking = {*shapes.some_of(digests, answer, "missing")}
+                found += [file for file in some if file.sha256 in lacking]
+            else:
+                lacking = {*shapes.some_of(leaves, answer, "leaves")}
+                found += [file for file in some if file.leaf.digest.hex() in lacking]
         return found
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
@@ -106,9 +116,10 @@ class EndpointRemote:
             return []
         return shapes.items(answer, "sequences", shapes.kept_number)
 
-    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        path = f"{_of(agent_id)}/objects/{quote(sha256, safe='')}"
-        self._calls.ask("PUT", path, headers={"Content-Type": FILE}, content=data)
+    def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
+        path = f"{_of(agent_id)}/objects/{quote(file.sha256, safe='')}"
+        headers = {"Content-Type": FILE, SALT: file.leaf.salt.hex()}
+        self._calls.ask("PUT", path, headers=headers, content=data)
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         self._calls.send("PUT", f"{_of(agent_id)}/keys", document)

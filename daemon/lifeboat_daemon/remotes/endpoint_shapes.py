@@ -195,6 +195,7 @@ def agent(found: Any) -> RemoteAgent:
         held=found.get("held") if isinstance(found.get("held"), dict) else None,
         damaged=optional_number(found, "damaged"),
         damaged_states=optional_number(found, "damaged_states"),
+        damage_found_at=moment(found, "damage_found_at"),
     )
 
 

@@ -12,7 +12,7 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.second_copies import PURGE, UNUSABLE, RemoteFacts, purge_words
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged
+from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged, damage_words
 from lifeboat_daemon.remotes.contract import RemoteConfig
 from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.vault import SequenceRow, Vault
@@ -97,7 +97,7 @@ def _state(
     if config.problem is not None:
         return ERROR, config.problem, UNUSABLE
     if known.damaged and known.state != FENCED:
-        return ERROR, f"its copy does not hold: {known.damaged}", RemoteDamaged.code
+        return ERROR, damage_words(known), RemoteDamaged.code
     if known.state in (ERROR, FENCED):
         return known.state, known.message, known.code
     if target is None or count or known.number is None or (known.state == WAITING and known.message):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import random
 from collections.abc import Callable, Iterator
 
 from lifeboat_alf import attachments, codec, layout
@@ -17,17 +18,27 @@ from lifeboat_daemon.context import Context
 from lifeboat_daemon.errors import Cancelled, RemoteForgot
 from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
 from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import acknowledged, bundling, deciding, delta_proof, epochs, redacting, verifying
+from lifeboat_daemon.remotes import (
+    acknowledged,
+    bundling,
+    deciding,
+    delta_proof,
+    epochs,
+    mending_pause,
+    redacting,
+    verifying,
+)
 from lifeboat_daemon.remotes.acknowledged import Acknowledged
 from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
+from lifeboat_daemon.remotes.mending_pause import MendingPause
 from lifeboat_daemon.remotes.opening import check_identity, open_remote
 from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
 from lifeboat_daemon.remotes.redacting_lists import checked_erasure
 from lifeboat_daemon.remotes.sending_again import SendingAgain
 from lifeboat_daemon.words import argument, size_text
 from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead
+from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead, file_key_of
 from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys.errors import KeysError
 
@@ -46,23 +57,32 @@ def always(size: int) -> str | None:
 
 
 def replicate(
-    context: Context, agent: Agent, config: RemoteConfig, *, tell: Tell = quietly, may_send: MaySend = always
+    context: Context,
+    agent: Agent,
+    config: RemoteConfig,
+    *,
+    tell: Tell = quietly,
+    may_send: MaySend = always,
+    asked: bool = True,
 ) -> Outcome:
     """Bring a remote up to date, purges before anything else. What is wrong there, or on the way, is in the outcome and
     in the notes of the vault (`acknowledged`). Takes no lock: captures go on. Where the whole agent was purged, it is
-    erased here too, and the outcome says so. Raises what is wrong on this machine."""
+    erased here too, and the outcome says so. What nobody `asked` for leaves a damaged remote alone until its pause is
+    over (`mending_pause`). Raises what is wrong on this machine."""
     try:
         with redacting.heeding(context, agent):
-            return _replicate(context, agent, config, tell, may_send)
+            return _replicate(context, agent, config, tell, may_send, asked=asked)
     except AgentErased as error:
         return failed(config, None, error)
 
 
-def _replicate(context: Context, agent: Agent, config: RemoteConfig, tell: Tell, may_send: MaySend) -> Outcome:
+def _replicate(
+    context: Context, agent: Agent, config: RemoteConfig, tell: Tell, may_send: MaySend, *, asked: bool
+) -> Outcome:
     with context.vault(agent.id) as vault:
         try:
             with contextlib.closing(open_remote(context, config)) as remote:
-                outcome = _Replication(context, agent, config, vault, remote, tell, may_send).run()
+                outcome = _Replication(context, agent, config, vault, remote, tell, may_send, asked=asked).run()
         except (Cancelled, AgentErased):
             raise  # by whoever is told of the progress, where nothing is wrong; or nothing is left to be noted
         except LifeboatError as error:
@@ -104,6 +124,8 @@ class _Replication:
         remote: Remote,
         tell: Tell,
         may_send: MaySend,
+        *,
+        asked: bool,
     ) -> None:
         self._context = context
         self._agent = agent
@@ -112,9 +134,13 @@ class _Replication:
         self._remote = remote
         self._tell = tell
         self._may_send = may_send
+        self._asked = asked
         self._machine = context.keys().own_name
         self._sent = 0
-        self._lost = ""
+        self._was_mended = False
+        self._asks_for_all = False
+        self._pause: MendingPause | None = None
+        """What stays lost there."""
         self._is_unproven = False
 
     def run(self) -> Outcome:
@@ -136,7 +162,7 @@ class _Replication:
         target, held = self._target()
         if target is None:
             return self._waiting("nothing was captured yet", "empty")
-        moved = self._moved()
+        moved, known = self._moved(), _known(self._vault, self._config)
         for _ in range(TRIES):
             there = self._there()
             decision = deciding.decide(self._here(target), there)
@@ -148,6 +174,8 @@ class _Replication:
             if decision.do is Do.FORGOT:
                 raise self._forgot(decision)
             if there is not None and there.head is not None:
+                # Somebody else may have sent it, and may have left out bytes of ordinary files.
+                self._asks_for_all |= there.head.number != known.number and not isinstance(self._remote, Compactable)
                 self._mend(there)
             if decision.do is Do.NOTHING:
                 return self._completed(target, decision.head, held)
@@ -158,9 +186,9 @@ class _Replication:
             except EpochBehind as error:
                 return self._behind(error)
             except RemoteRefused:
-                if there is None or self._lost or not self._remote.agent(self._agent.id).damaged_states:
+                if there is None or not self._finds_damage(there):
                     raise
-                continue  # it found that what this rests on is damaged there: that goes first
+                continue  # what this rests on was damaged there, or never came: that went first
             if isinstance(pushed, Outcome):
                 return pushed
             return self._completed(target, pushed, held)
@@ -277,12 +305,13 @@ class _Replication:
             return self._waiting(why, DEFERRED)
         reached(Step.REPLICATE_OBJECTS_SENT)
         self._compact()
-        if self._lost:
-            fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
-            raise RemoteDamaged(f"its copy does not hold: {self._lost}", fix=fix)
+        if self._pause is not None:
+            raise self._damaged(self._pause)
         if known.verified_at is None or known.damaged:
             found = verifying.look(self._context, self._vault, self._remote, self._agent, self._config)
             if not found.ok:
+                if self._was_mended:
+                    raise self._damaged(self._note_pause(found.findings[0]))
                 raise RemoteDamaged(f"its copy does not hold: {found.findings[0]}")
         if held is not None:
             reason = f"{held['reason']}: what was removed stays there until you accept it"
@@ -329,21 +358,25 @@ class _Replication:
         acknowledged.note(self._vault, self._config.id, signed_for=user)
 
     def _send_objects(self, target: SequenceRow, known: Acknowledged) -> str | None:
-        """Large artifacts that the remote lacks. Why some of them wait; None when all are there."""
-        large = {entry.sha256: entry for entry in self._large(target, known.objects) if entry.sha256 is not None}
+        """Large artifacts that the remote lacks, and other files where it may. Why some of them wait; None when all are
+        there."""
+        large = {
+            key: place
+            for place in self._files_to_ask_for(target, known.files)
+            if (key := file_key_of(place[1])) is not None
+        }
         lacks = self._remote.missing(self._agent.id, list(large)) if large else []
-        state = self._vault.state(target.number)
-        for sha256 in lacks:
-            entry = large[sha256]
+        for key in lacks:
+            number, entry = large[key]
             why = self._may_send(entry.size)
             if why is not None:
                 return f"a large file of {size_text(entry.size)} waits: {why}"
             with contextlib.suppress(BodyAbsent):  # only described here as well
                 self._tell("sending large files", self._sent, None)
-                self._remote.put_object(self._agent.id, sha256, state.body(entry.path))
+                self._remote.put_object(self._agent.id, key, self._vault.state(number).body(entry.path))
                 self._sent += entry.size
-        if known.objects != target.number:
-            acknowledged.note(self._vault, self._config.id, objects=target.number)
+        if known.files != target.number:
+            acknowledged.note(self._vault, self._config.id, files=target.number)
         return None
 
     def _mend(self, there: RemoteAgent) -> None:
@@ -352,23 +385,69 @@ class _Replication:
         known = _known(self._vault, self._config)
         if (lost := verifying.damage_text(there)) and not known.damaged:
             known = acknowledged.note(self._vault, self._config.id, damaged=lost)
-        if known.damaged:
-            self._tell("sending again what was lost there", self._sent, None)
-            self._put_keys()
-            again = SendingAgain(self._context, self._agent.id, self._vault, self._remote, self._machine)
-            self._lost = again.run(self._keys())
-            self._sent += again.sent
-
-    def _large(self, target: SequenceRow, since: int | None) -> Iterator[Entry]:
-        """Large artifacts of the state, or those that changed since a state that the remote has wholly."""
-        if since is None or self._vault.find(since) is None:
-            found: Iterator[Entry] = self._vault.state(target.number).entries(layout.ARTIFACTS)
-        elif since == target.number:
-            found = iter(())
+        if not known.damaged:
+            return
+        damage = mending_pause.damage_of(there, known.damaged)
+        if mending_pause.is_due(known.mending, damage, self._context.clock.now(), asked=self._asked):
+            self._send_again()
         else:
-            changes = self._vault.changes(since, target.number).entries
-            found = (change.entry for change in changes if change.entry is not None)
-        return (entry for entry in found if attachments.is_referenced(entry.meta))
+            self._pause = known.mending
+
+    def _send_again(self) -> None:
+        self._tell("sending again what was lost there", self._sent, None)
+        self._put_keys()
+        again = SendingAgain(self._context, self._agent.id, self._vault, self._remote, self._machine)
+        lost = again.run(self._keys())
+        self._sent += again.sent
+        self._was_mended = True
+        if lost:
+            self._note_pause(lost)
+
+    def _note_pause(self, left: str) -> MendingPause:
+        known, now = _known(self._vault, self._config), self._context.clock.now()
+        damage = mending_pause.damage_of(self._remote.agent(self._agent.id), known.damaged)
+        self._pause = mending_pause.after_failure(known.mending, left, damage, now, random.Random())
+        acknowledged.note(self._vault, self._config.id, mending=self._pause)
+        return self._pause
+
+    def _damaged(self, pause: MendingPause) -> RemoteDamaged:
+        fix = f"lifeboat sync {argument(self._agent.name)}   # on another machine that keeps what is lost there"
+        return RemoteDamaged(mending_pause.lost_words(pause), fix=fix)
+
+    def _finds_damage(self, there: RemoteAgent) -> bool:
+        """Whether what a refused bundle rests on has to be sent again before it: a sequence that the remote found
+        damaged then, or bytes of files that never came there."""
+        if self._pause is not None:
+            return False
+        if self._remote.agent(self._agent.id).damaged_states:
+            return True
+        head = None if there.head is None or self._was_mended else self._vault.find(there.head.number)
+        if head is None or not (missing := verifying.find_missing_files(self._vault.state(head.number), self._remote)):
+            return False
+        acknowledged.note(self._vault, self._config.id, damaged=missing[0])
+        return True
+
+    def _files_to_ask_for(self, target: SequenceRow, since: int | None) -> Iterator[tuple[int, Entry]]:
+        """Large artifacts that came since a state that the remote has wholly, each with a sequence that has it: also of
+        sequences in between, which the remote may have without them. Without such a state those of the target. All
+        files of all of these sequences where the remote has one that this machine was not told it took."""
+        found = self._entries_since(since, target)
+        return (each for each in found if self._asks_for_all or attachments.is_referenced(each[1].meta))
+
+    def _entries_since(self, since: int | None, target: SequenceRow) -> Iterator[tuple[int, Entry]]:
+        base = None if since is None or self._vault.find(since) is None else since
+        if base is None and not self._asks_for_all:
+            yield from ((target.number, entry) for entry in self._vault.state(target.number).entries(layout.ARTIFACTS))
+            return
+        for row in self._vault.sequences(after=-1 if base is None else base):
+            if row.number > target.number:
+                return
+            if base is None:
+                yield from ((row.number, entry) for entry in self._vault.state(row.number).entries())
+            else:
+                changes = self._vault.changes(base, row.number).entries
+                yield from ((row.number, change.entry) for change in changes if change.entry is not None)
+            base = row.number
 
     def _compact(self) -> None:
         """Remotes that cannot read what they have are kept small from here."""

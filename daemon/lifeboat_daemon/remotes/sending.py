@@ -28,14 +28,18 @@ def send(context: Context, agent: Agent, config: RemoteConfig, *, asked: bool = 
     """See `replicating.replicate`. What somebody `asked` for waits for nothing; what nobody asked for says nothing to
     the other side while it is clear that it has to wait."""
     if asked or not needs_network(config):
-        return replicate(context, agent, config, tell=tell)
+        return replicate(context, agent, config, tell=tell, asked=asked)
     now, limit = conditions.read(context), int(context.setting("defer.above"))
     known = _known(context, agent, config)
     if now.online is False:
         return _waits(context, agent, config, known, conditions.NO_NETWORK, NO_NETWORK)
     if known.code == DEFERRED and _is_scarce(now) and not _is_to_hear_of_purges(context, agent, known):
         return _waits(context, agent, config, known, known.message, DEFERRED)
-    return replicate(context, agent, config, tell=tell, may_send=lambda size: conditions.deferral(now, size, limit))
+
+    def may_send(size: int) -> str | None:
+        return conditions.deferral(now, size, limit)
+
+    return replicate(context, agent, config, tell=tell, may_send=may_send, asked=False)
 
 
 def told(config: RemoteConfig, outcome: Outcome) -> JsonObject:

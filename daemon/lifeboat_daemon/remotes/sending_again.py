@@ -19,7 +19,7 @@ from lifeboat_endpoint.errors import (
     UnknownThere,
     VaultDamaged,
 )
-from lifeboat_endpoint.remote.contract import Bundle, Remote
+from lifeboat_endpoint.remote.contract import Bundle, FileKey, Remote, file_key_of
 from lifeboat_endpoint.vault import Vault
 
 _NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownThere)
@@ -55,23 +55,23 @@ class SendingAgain:
 
     # Files ------------------------------------------------------------------------------------------------------
 
-    def _bodies(self) -> dict[str, tuple[int, str]]:
-        """Return where the bytes of each file of the kept states can be had here: (sequence, path) by SHA-256."""
-        found: dict[str, tuple[int, str]] = {}
+    def _bodies(self) -> dict[FileKey, tuple[int, str]]:
+        """Return where the bytes of each file of the kept states can be had here: (sequence, path)."""
+        found: dict[FileKey, tuple[int, str]] = {}
         for row in self._vault.sequences():
             for entry in self._vault.state(row.number).entries():
-                if entry.sha256 is not None:
-                    found[entry.sha256] = (row.number, entry.path)
+                if (key := file_key_of(entry)) is not None:
+                    found[key] = (row.number, entry.path)
         return found
 
-    def _send_bodies(self, wanted: dict[str, tuple[int, str]], asked: list[str]) -> list[str]:
+    def _send_bodies(self, wanted: dict[FileKey, tuple[int, str]], asked: list[FileKey]) -> list[FileKey]:
         lacks = self._remote.missing(self._agent_id, asked, read=True)
-        for sha256 in lacks:
-            number, path = wanted[sha256]
+        for key in lacks:
+            number, path = wanted[key]
             # Where more than the bytes was changed there, they are refused, and come with their sequence.
             with contextlib.suppress(*_NOT_TAKEN, BodyAbsent, VaultDamaged):
                 body = self._vault.state(number).body(path)
-                self._remote.put_object(self._agent_id, sha256, body)
+                self._remote.put_object(self._agent_id, key, body)
                 self.sent += len(body)
         return lacks
 

@@ -14,11 +14,11 @@ from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.context import Context
 from lifeboat_daemon.health.standing import ERROR
 from lifeboat_daemon.remotes import acknowledged, redacting
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
 from lifeboat_daemon.remotes.opening import open_remote
 from lifeboat_daemon.words import count_text
 from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, VaultDamaged
-from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification
+from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification, file_key_of
 from lifeboat_endpoint.vault import Vault
 
 BODIES = 64
@@ -67,7 +67,7 @@ def look(
         bodies = EVERYTHING
     try:
         found = remote.verify(agent.id, vault.state(row.number), bodies=bodies, chance=random.Random())
-        if known is not None and known.objects == row.number:  # else some of them may still wait to be sent
+        if known is not None and known.files == row.number:  # else some of them may still wait to be sent
             found.findings += find_missing_files(vault.state(row.number), remote)
     except RemoteDamaged as error:
         found = RemoteVerification(row.number, findings=[error.message])
@@ -89,14 +89,16 @@ def look(
 
 
 def find_missing_files(here: State, remote: Remote) -> list[str]:
-    """Return a sentence for each large file that is held here and not there."""
-    large = {
-        entry.sha256: entry.path
-        for entry in here.entries(layout.ARTIFACTS)
-        if entry.sha256 is not None and attachments.is_referenced(entry.meta)
+    """Return a sentence for each file that is held here and not there: of an endpoint for all files, since a state may
+    have been pushed there without their bytes; of a log, whose bundles are files, for the large ones."""
+    is_log = isinstance(remote, Compactable)
+    paths = {
+        key: entry.path
+        for entry in here.entries(layout.ARTIFACTS if is_log else "")
+        if (key := file_key_of(entry)) is not None and (not is_log or attachments.is_referenced(entry.meta))
     }
-    lacks = remote.missing(here.sequence.agent_id, list(large)) if large else []
-    return [f"{large[sha256]} is not there" for sha256 in lacks if _is_held(here, large[sha256])]
+    lacks = remote.missing(here.sequence.agent_id, list(paths)) if paths else []
+    return [f"{paths[key]} is not there" for key in lacks if _is_held(here, paths[key])]
 
 
 def _is_held(here: State, path: str) -> bool:

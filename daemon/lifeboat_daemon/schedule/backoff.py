@@ -11,8 +11,8 @@ BY_CHANCE = 0.25
 _DOUBLINGS = 16
 
 
-def pause(failures: int, chance: random.Random) -> float:
-    """Seconds after so many failures in a row: a minute, then twice as long each time, an hour at most; and up to a
-    quarter of that more."""
-    seconds = min(FIRST * 2.0 ** min(max(failures, 1) - 1, _DOUBLINGS), LONGEST)
+def pause(failures: int, chance: random.Random, *, longest: float = LONGEST) -> float:
+    """Seconds after so many failures in a row: a minute, then twice as long each time, an hour at most, or `longest`;
+    and up to a quarter of that more."""
+    seconds = min(FIRST * 2.0 ** min(max(failures, 1) - 1, _DOUBLINGS), longest)
     return seconds * (1.0 + BY_CHANCE * chance.random())

@@ -22,7 +22,16 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_daemon.agent import Agent
 from lifeboat_daemon.errors import Cancelled
 from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import DEFERRED, ERASED, NO_NETWORK, UNREACHABLE, UNUSABLE, RemoteFacts, told
+from lifeboat_daemon.health.second_copies import (
+    DAMAGED,
+    DEFERRED,
+    ERASED,
+    NO_NETWORK,
+    UNREACHABLE,
+    UNUSABLE,
+    RemoteFacts,
+    told,
+)
 from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
 from lifeboat_daemon.logs import Word
 from lifeboat_daemon.schedule import backoff, conditions
@@ -35,13 +44,13 @@ from lifeboat_daemon.service.standings import Standings
 AT_MOST = 2.0
 """Seconds from a push to the next one: what was captured meanwhile goes at once."""
 BY_A_PERSON = 86400.0
-"""Seconds until something is tried again that only a person can mend."""
+"""Seconds until something is tried again that only a person can mend; at most, until a copy is that does not hold."""
 DEFERRED_FOR = 900.0
 """Seconds until it is looked again whether the network costs still; that look says nothing to anybody."""
 LONGEST_ASKED = 86400.0
 """Seconds. A remote that asks to wait for longer is asked again."""
 VERIFY_AGAIN = 3600.0
-"""Seconds until a remote is read back again that could not be."""
+"""Seconds until a remote is read back again that could not be; more after a copy did not hold several times."""
 AT_ONE_REMOTE = 2
 """So many agents are sent to one remote at a time; to one that failed, one."""
 
@@ -49,9 +58,10 @@ AT_ONE_REMOTE = 2
 @dataclass(slots=True)
 class _Way:
     """From an agent to a remote. `pushes` are under way or wait for a worker, `push` is the last one that was begun;
-    `failures` in a row; `not_before` and `verify_not_before` on the clock that counts sleep; `is_offline`: it waits for
-    a network; `is_unreachable`: nobody was there; `is_away`: and its folder was not there either when it was looked.
-    `purge_not_before`: a purge waits for no person, also where everything else does."""
+    `failures` in a row, of reading back `verify_failures`; `not_before` and `verify_not_before` on the clock that
+    counts sleep; `is_offline`: it waits for a network; `is_unreachable`: nobody was there; `is_away`: and its folder
+    was not there either when it was looked. `purge_not_before`: a purge waits for no person, also where everything else
+    does. `mend_not_before`: when a copy that does not hold is spoken to although there is nothing new to be sent."""
 
     remote: str
     pushes: int = 0
@@ -63,7 +73,9 @@ class _Way:
     is_away: bool = False
     is_verifying: bool = False
     verify_not_before: float = 0.0
+    verify_failures: int = 0
     purge_not_before: float = 0.0
+    mend_not_before: float = 0.0
 
 
 class Replication:
@@ -102,8 +114,8 @@ class Replication:
     def forgive(self) -> None:
         """Try everything anew that waits: somebody changed something, or the machine woke up."""
         for way in self._ways.values():
-            way.failures, way.is_offline = 0, False
-            way.not_before = way.verify_not_before = way.purge_not_before = 0.0
+            way.failures, way.verify_failures, way.is_offline = 0, 0, False
+            way.not_before = way.verify_not_before = way.purge_not_before = way.mend_not_before = 0.0
         self._arrange_all()
 
     def files_changed(self) -> None:
@@ -181,7 +193,8 @@ class Replication:
 
     def _wait(self, charge: Charge, way: _Way, remote: RemoteFacts) -> float:
         """Seconds until the remote may be spoken to: about what was captured, or about what was purged."""
-        waits = [way.not_before] if _is_wanted(charge, remote) else []
+        not_before = way.not_before if remote.is_behind else max(way.not_before, way.mend_not_before)
+        waits = [not_before] if _is_wanted(charge, remote) else []
         if _has_purges(charge, remote):
             asked = _seconds_until(remote.purges_ask_at, self._parts.context.clock.now())
             waits.append(max(way.purge_not_before, self._parts.seconds() + asked))
@@ -276,10 +289,15 @@ class Replication:
         return _document(remote, WAITING if error.retryable else ERROR, error.message, error.code)
 
     def _set_pause(self, way: _Way, state: str, code: str, asked_for: float | None) -> None:
-        wait = AT_MOST
+        wait, way.mend_not_before = AT_MOST, 0.0
         way.is_offline, way.is_unreachable = code == NO_NETWORK, code == UNREACHABLE
         if state in (OK, HELD):
             way.failures = 0
+        elif state == ERROR and code == DAMAGED:  # what is new is sent all the same
+            way.failures += 1
+            wait = backoff.pause(way.failures, self._chance)
+            mending = backoff.pause(way.failures, self._chance, longest=BY_A_PERSON)
+            way.mend_not_before = self._parts.seconds() + mending
         elif state in (FENCED, ERROR):
             wait = BY_A_PERSON
         elif code == DEFERRED:
@@ -328,8 +346,11 @@ class Replication:
             self._parts.log.event("verify_remote_failed", "warning", agent=charge.id, code=code)
         finally:
             way.is_verifying = False
+        way.verify_failures = 0 if answer is None or answer["ok"] else way.verify_failures + 1
         if answer is None or answer.get("deferred") or answer["sequence"] is None or not answer["ok"]:
-            way.verify_not_before = self._parts.seconds() + VERIFY_AGAIN
+            # A copy that does not hold is read back whole each time.
+            wait = backoff.pause(way.verify_failures, self._chance, longest=BY_A_PERSON)
+            way.verify_not_before = self._parts.seconds() + max(VERIFY_AGAIN, wait)
         if answer is not None and not charge.is_gone:
             self._parts.log.event("verified_remote", agent=charge.id, ok=answer["ok"], sequence=answer["sequence"])
             self._standings.took(charge, answer)

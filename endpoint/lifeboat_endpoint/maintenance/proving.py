@@ -37,7 +37,9 @@ class EndpointFinding:
 
 @dataclass
 class Proof:
-    """What was read back. `orphans` are bodies that nothing names: of uploads that ended, until they are swept."""
+    """What was read back. `orphans` are bodies that nothing names: of uploads that ended, until they are swept.
+    `absent` are files whose bytes never came: their machine may still be about to send them, or what was said of them
+    was falsified."""
 
     tenants: int = 0
     agents: int = 0
@@ -47,6 +49,7 @@ class Proof:
     bytes: int = 0
     orphans: int = 0
     findings: list[EndpointFinding] = field(default_factory=list)
+    absent: list[EndpointFinding] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -177,6 +180,11 @@ class _Tenant:
         self._count(result)
         for found in result.findings:
             self._found(found.kind, found.message, agent=agent_id, subject=found.subject)
+        for number, first in result.lacking.items():
+            message = f"its bytes never came; sequence {first} is the first that names it"
+            self._proof.absent.append(
+                EndpointFinding("absent", self._tenant.name, agent_id, f"object {number}", message)
+            )
 
     def _count(self, result: Verification) -> None:
         self._proof.agents += 1

@@ -13,10 +13,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, NamedTuple, Protocol
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_alf.state import Entry, Leaf, State
 
 BundleKind = Literal["snapshot", "delta"]
 
@@ -62,7 +62,8 @@ class RemoteAgent:
     """An agent there. `epoch` is the one in force, also when nothing was written in it yet. `held`: the remote found
     that the newest state looks like an accident ({reason, previous}). `bytes` it takes. `damaged` counts the files and
     records that the remote found to be lost or changed when it last read what it keeps, `damaged_states` the states of
-    which rows were lost or changed there."""
+    which rows were lost or changed there; `damage_found_at` (timestamp) is when it last read everything and found
+    some."""
 
     id: str
     name: str
@@ -74,6 +75,7 @@ class RemoteAgent:
     held: JsonObject | None = None
     damaged: int = 0
     damaged_states: int = 0
+    damage_found_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,20 @@ class RemoteSequence:
     writer: str = ""
     size: int = 0
     signature: JsonObject | None = None
+
+
+class FileKey(NamedTuple):
+    """What the bytes of a file are asked for, and sent, by. `leaf` is what commits to them: the signed digest of a
+    state covers it. `sha256` (hex) is of the bytes as this machine has them; no signature covers the one that stands in
+    a bundle without them."""
+
+    leaf: Leaf
+    sha256: str
+
+
+def file_key_of(entry: Entry) -> FileKey | None:
+    """By what a remote is asked for the bytes of an entry; None where nothing is left that commits to them."""
+    return None if entry.sha256 is None or not entry.leaf.salt else FileKey(entry.leaf, entry.sha256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +171,10 @@ class Remote(Protocol):
         """
         ...
 
-    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        """Of large artifacts (SHA-256, hex) that kept states there name, those whose bytes it has not; others that it
-        was asked for are left out. With `read`, of all files of kept states, those too whose bytes it has lost: it
-        reads each of them. A sealed log names large artifacts alone."""
+    def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        """Of files that stand in kept states there, those whose bytes it has not; others that it was asked for are left
+        out. With `read`, those too whose bytes it has lost: it reads each of them. Where it can read what it has, their
+        leaf decides, whatever SHA-256, size or salt came with the state. A sealed log names large artifacts alone."""
         ...
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
@@ -167,10 +183,9 @@ class Remote(Protocol):
         none: it keeps bundles."""
         ...
 
-    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
+    def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
         """The bytes of a large artifact, or of a file whose bytes were lost there, that a state there names; again is
-        no error. Raises UnknownThere,
-        RemoteRefused (the digest is another)."""
+        no error. Raises UnknownThere, RemoteRefused (they are not what the leaf commits to, or not of this SHA-256)."""
         ...
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:

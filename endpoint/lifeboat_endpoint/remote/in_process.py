@@ -10,6 +10,7 @@ from lifeboat_alf.state import State
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
+    FileKey,
     RedactionState,
     RemoteAgent,
     RemoteHead,
@@ -44,14 +45,15 @@ class InProcess:
     def push(self, agent_id: str, bundle: Bundle, *, machine: str = "") -> RemoteHead:
         return self.space.push(agent_id, bundle, machine=machine)
 
-    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        return self.space.missing(agent_id, digests, read=read)
+    def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        lacking = {*self.space.missing_leaves(agent_id, [file.leaf.digest for file in files], read=read)}
+        return [file for file in files if file.leaf.digest in lacking]
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
         return self.space.damaged_states(agent_id, read=read)
 
-    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        self.space.put_object(agent_id, sha256, data)
+    def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
+        self.space.put_object(agent_id, file.sha256, data, salt=file.leaf.salt)
 
     def put_keys(self, agent_id: str, document: JsonObject) -> None:
         self.space.put_keys(agent_id, document)

@@ -28,6 +28,7 @@ from lifeboat_endpoint.server.names import is_loopback
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.rates import address_key
 from lifeboat_endpoint.server.routes.making import MACHINE
+from lifeboat_endpoint.server.routes.objects import SALT
 from lifeboat_endpoint.server.sending import close, send_answer, size_of
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.token_secrets import id_of
@@ -45,6 +46,7 @@ _ONCE = frozenset(
         "if-none-match",
         "expect",
         MACHINE,
+        SALT,
     }
 )
 _LARGEST_UNREAD = 64 * 1024

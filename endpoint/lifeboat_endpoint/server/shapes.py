@@ -95,6 +95,7 @@ class AgentInfo(Struct):
     damaged: int
     head: Head | None
     damaged_states: int = 0
+    damage_found_at: str | None = None
 
 
 class Agents(Struct):
@@ -281,14 +282,19 @@ class Upload(Struct):
 
 
 class DigestsAsked(Struct):
-    """`read`: every file of these digests is read, and those whose bytes were lost are missing too."""
+    """Files by the SHA-256 of their bytes. `leaves`: by the leaves that states commit to, and then nothing is asked by
+    SHA-256. `read`: every one of these files is read, and those whose bytes were lost are missing too."""
 
     sha256: Digests
+    leaves: Digests | None = None
     read: bool = False
 
 
 class Missing(Struct):
+    """`leaves` are those that are missing where it was asked by leaves; then `missing` is empty."""
+
     missing: list[str]
+    leaves: list[str] | None = None
 
 
 class DamageAsked(Struct):

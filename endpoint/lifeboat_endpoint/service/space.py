@@ -4,6 +4,7 @@ servers need. One thread uses one space; several spaces, in threads and processe
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -11,6 +12,7 @@ from lifeboat_alf import codec, times
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
+from lifeboat_alf.state import Leaf
 from lifeboat_endpoint.engines.contract import TenantPlace
 from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.remote.contract import (
@@ -253,6 +255,8 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
     def _told(self, row: AgentRow) -> RemoteAgent:
         facts, vault = row.facts, None if row.sealed else self._vault(row)
         head = None if vault is None else vault.head()
+        damaged = 0 if vault is None else len(vault.damage())
+        broken = 0 if vault is None else len(vault.broken_states())
         return RemoteAgent(
             row.id,
             facts.name,
@@ -262,8 +266,9 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
             row.bytes,
             row.created_at,
             facts.held,
-            0 if vault is None else len(vault.damage()),
-            0 if vault is None else len(vault.broken_states()),
+            damaged,
+            broken,
+            vault.damage_found_at() if vault is not None and (damaged or broken) else "",
         )
 
     # Sending ----------------------------------------------------------------------------------------------------
@@ -287,11 +292,19 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
         self.register(agent_id, f"agent {agent_id[:8]}", "")
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        """As `Remote.missing`."""
+        """Return those of some SHA-256 (hex) that kept states name without their bytes, for clients of earlier
+        releases: what a state names falsely is not among them."""
         with self._open(agent_id) as vault:
             if read:
                 vault.check_damage()
             return vault.artifacts.missing([digest for digest in digests if is_sha256(digest)], read=read)
+
+    def missing_leaves(self, agent_id: str, leaves: Sequence[bytes], *, read: bool = False) -> list[bytes]:
+        """As `Remote.missing`, by the leaves of files."""
+        with self._open(agent_id) as vault:
+            if read:
+                vault.check_damage()
+            return vault.artifacts.missing_leaves(leaves, read=read)
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
         """As `Remote.damaged_states`."""
@@ -300,12 +313,13 @@ class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):
                 vault.check_rows()
             return vault.damaged_states()
 
-    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        """As `Remote.put_object`. Raises RemoteTooLarge, RemoteFull too."""
+    def put_object(self, agent_id: str, sha256: str, data: bytes, *, salt: bytes = b"") -> None:
+        """As `Remote.put_object`: with the salt of its leaf, which commits to the bytes; clients of earlier releases
+        send none. Raises RemoteTooLarge, RemoteFull too."""
         if len(data) > self.limits.object_bytes:
             raise RemoteTooLarge(f"{len(data)} bytes, at most {self.limits.object_bytes} are taken")
         with self._open(agent_id) as vault, self._quota.taking(len(data)):
-            if not vault.artifacts.fill(checked_sha256(sha256), data):
+            if not _fill(vault, checked_sha256(sha256), data, salt):
                 raise UnknownThere("no state there names this artifact")
             with self._metadata.transaction():
                 self.roster.count(self.roster.get(agent_id), vault.size())
@@ -449,3 +463,14 @@ def _new(row: AgentRow) -> RemoteAgent:
 
 
 __all__ = ["Part", "Received", "Sent", "TenantSpace", "Upload"]
+
+
+def _fill(vault: Vault, sha256: str, data: bytes, salt: bytes) -> bool:
+    """Raises RemoteRefused, and what `Artifacts.fill_leaf` raises."""
+    if not salt:
+        return vault.artifacts.fill(sha256, data)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise RemoteRefused("the bytes have another SHA-256")
+    leaf = hashlib.sha256(salt)
+    leaf.update(data)
+    return vault.artifacts.fill_leaf(Leaf(leaf.digest(), salt), data)

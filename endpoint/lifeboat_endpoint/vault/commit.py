@@ -213,6 +213,11 @@ class Commit:
             raise DraftInvalid(f"{path} has no bytes, and the newest state has none either")
         if live is not None and live[2] == put.leaf.digest:
             return int(live[0])
+        if self._known.applied.naming(put.leaf.digest) is None:
+            # Bytes that came for another path or sequence under this leaf; what is said of them now proves nothing.
+            held = self._metadata.row(sql.OBJECTS_WITH_LEAF, (put.leaf.digest,))
+            if held is not None:
+                return int(held[0])
         leaf, digest = self._arriving.entry_without_body(put.leaf, put.sha256)
         return self._writer.put_absent(leaf, None if digest is None else bytes.fromhex(digest), put.size)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 
+from lifeboat_alf import times
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Leaf, State
 from lifeboat_endpoint.errors import DraftInvalid
 from lifeboat_endpoint.vault import objects, restating
 from lifeboat_endpoint.vault import statements as sql
 from lifeboat_endpoint.vault.purging import VaultPurging
-from lifeboat_endpoint.vault.reading import DAMAGE, DAMAGED_STATES
+from lifeboat_endpoint.vault.reading import DAMAGE, DAMAGE_FOUND, DAMAGED_STATES
 from lifeboat_endpoint.vault.restating import Restated, Restating
 from lifeboat_endpoint.vault.verification import Verification
 from lifeboat_keys import signing
@@ -27,6 +28,8 @@ class VaultMending(VaultPurging):
         """Remember what a verification of everything found, until it was sent again."""
         self.set(DAMAGE, sorted({*found.damaged}) or None, kind="damage")
         self.set(DAMAGED_STATES, found.broken or None, kind="damage")
+        is_damaged = bool(found.damaged or found.broken)
+        self.set(DAMAGE_FOUND, times.to_text(self._clock.now()) if is_damaged else None, kind="damage")
 
     def note_broken_head(self) -> None:
         """Note the newest sequence where its rows do not give its digest: nothing can go on top of it then."""

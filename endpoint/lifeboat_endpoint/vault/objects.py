@@ -160,6 +160,12 @@ class ObjectWriter:
         coding, data, file = self.place_encoded(encoding.encode(body))
         self._metadata.execute(sql.REENCODE, (None, 0, coding, file, data, number))
 
+    def restore(self, number: int, leaf: Leaf, sha256: bytes | None, body: bytes) -> None:
+        """Give an object the right bytes, and what stands beside them: its salt, SHA-256 and size."""
+        salt, held = self._columns.salt(leaf.salt), self._columns.sha256(sha256)
+        self._metadata.execute(sql.RESTORE_OBJECT, (salt, held, len(body), number))
+        self.heal(number, body)
+
     def heal(self, number: int, body: bytes) -> None:
         """Put the right bytes of an object in the place of damaged ones. What rests on it and is right now stays so,
         although it may have been made against the damaged ones."""

@@ -41,6 +41,8 @@ LAST_VERIFIED = "last_verified"
 all of them."""
 DAMAGE, DAMAGED_STATES = "damage", "damaged_states"
 """The decisions in which a verification keeps what it found: objects, and sequences whose digest does not come out."""
+DAMAGE_FOUND = "damage_found"
+"""The decision in which a verification of everything keeps when it found that damage (timestamp)."""
 
 Moment = datetime | str
 """A datetime with a zone, or RFC 3339 text."""
@@ -187,7 +189,7 @@ class VaultReading:
     @property
     def artifacts(self) -> Artifacts:
         """Large artifacts, whose bytes come and go apart from the states that name them."""
-        return Artifacts(self._metadata, self._blobs, self._columns, self._clock)
+        return Artifacts(self._metadata, self._blobs, self._columns, self._clock, self._redacted)
 
     @property
     def epoch(self) -> int:
@@ -315,6 +317,10 @@ class VaultReading:
         """Return the objects whose bytes the last verification did not find as they were, and that still are so."""
         found: list[int] = self.get(DAMAGE) or []
         return found
+
+    def damage_found_at(self) -> str:
+        """Return when the last verification of everything found damage (timestamp), "" when it found none."""
+        return str(self.get(DAMAGE_FOUND) or "")
 
     def broken_states(self) -> list[int]:
         """Return the kept sequences of which the last verification found that rows were lost or changed."""

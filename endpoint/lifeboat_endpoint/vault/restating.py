@@ -297,9 +297,7 @@ class Restating:
         """Give an object its bytes, and what stands beside them."""
         assert found.body is not None
         digest_of = None if found.sha256 is None else bytes.fromhex(found.sha256)
-        salt, held = self._columns.salt(found.leaf.salt), self._columns.sha256(digest_of)
-        self._metadata.execute(sql.RESTORE_OBJECT, (salt, held, len(found.body), number))
-        self._writer.heal(number, found.body)
+        self._writer.restore(number, found.leaf, digest_of, found.body)
         self._done.healed.add(number)
 
 

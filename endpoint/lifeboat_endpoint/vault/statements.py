@@ -44,10 +44,8 @@ OBJECT_CHAIN = """with recursive chain(id, coding, body, file, base, size, step)
     select o.id, o.coding, o.body, o.file, o.base, o.size, c.step + 1 from chain c join object o on o.id = c.base
     where c.step < ?)
     select id, coding, body, file, base, size from chain order by step"""
-ABSENT_OBJECTS = """select id, leaf, salt, size from object
-    where sha256 = ? and body is null and file is null order by id"""
-KEPT_OBJECTS = """select id, leaf, salt, size from object
-    where sha256 = ? and (body is not null or file is not null) order by id"""
+OBJECTS_OF_SHA256 = """select id, leaf, salt, size, body is not null or file is not null from object
+    where sha256 = ? order by id"""
 HELD_OBJECT = "select id from object where sha256 = ? and (body is not null or file is not null) order by id limit 1"
 OBJECT_DEPTH = "select depth from object where id = ?"
 OBJECTS = "select id, leaf, salt, sha256, size, body is not null or file is not null from object order by id"
@@ -273,6 +271,10 @@ METAS_OF_ENTRIES = """select e.path, e.object, o.size, e.first, e.last, e.meta
     from entry e join object o on o.id = e.object where o.body is not null or o.file is not null"""
 STAYS_OF_RECORDS = f"""select r.id, r.first, r.last, o.id, o.coding, o.body, o.file, o.base, o.size
     from record r join object o on o.id = r.object where {_HAS_LINE} order by r.object"""
+
+# Objects of files whose bytes are not here, and since when a state names them
+LACKING_OBJECTS = """select o.id, o.leaf, min(e.first) from object o join entry e on e.object = o.id
+    where o.body is null and o.file is null group by o.id, o.leaf order by o.id"""
 
 # Under another sealer
 OBJECTS_AFTER = "select id, salt, sha256, file, body from object where id > ? order by id limit ?"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf import merkle
 from lifeboat_alf.errors import SignatureError
-from lifeboat_alf.state import BodyAbsent, Leaf
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf
 from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
 from lifeboat_endpoint.vault import audit, digest, redacted
@@ -43,7 +43,8 @@ class Verification:
     and `unknown_signer` list sequences whose signature is missing or, without a trusted key, shows nothing. Of a sample
     `entries` and `records` say how many bodies of each were read, and `hurried` that time was over before all were.
     `gone` counts records of which a purge left the leaf alone; `damaged` are the objects whose bytes do not hold,
-    `broken` the sequences that do not give their digest."""
+    `broken` the sequences that do not give their digest. `lacking` are objects whose bytes never came, each with the
+    first sequence that names it; that is no finding, since large files follow their state."""
 
     number: int | None
     sequences: int = 0
@@ -59,6 +60,7 @@ class Verification:
     findings: list[Finding] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
+    lacking: dict[int, int] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:
@@ -178,6 +180,7 @@ class Verifier:
             lambda: self._state_checks(result, rows),
             lambda: self._intervals(result),
             lambda: self._gone(result),
+            lambda: self._lacking(result),
             lambda: self._audit(result, rows),
         ]
         for check in checks:
@@ -225,6 +228,11 @@ class Verifier:
             return "the bytes are not what the leaf commits to, and no purge put them there"
         wrong = len(body) != size or (sha256 is not None and hashlib.sha256(body).digest() != sha256)
         return "size or hash beside the bytes are not theirs" if wrong else None
+
+    def _lacking(self, result: Verification) -> None:
+        for number, leaf, first in list(self._metadata.rows(sql.LACKING_OBJECTS)):
+            if leaf != ABSENT_LEAF and self._known.applied.naming(leaf) is None:
+                result.lacking[int(number)] = int(first)
 
     # Redactions -------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.routes import snapshots
 from lifeboat_endpoint.vault import EntryPut
+from support.endpoint.falsified_bundles import FALSIFICATIONS, falsified_snapshot
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
 
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"
@@ -289,6 +290,29 @@ def test_a_large_artifact_is_asked_about_sent_once_and_fetched(served: ServedApp
     there = client.head(path)
     assert (there.status_code, there.headers["content-length"]) == (200, str(len(film)))
     assert client.get(path).content == film
+
+
+def test_a_large_artifact_is_asked_about_and_sent_by_its_leaf(served: ServedApp, client: httpx.Client) -> None:
+    film, path = b"tier three " * 40_000, "artifacts/film.mp4"
+    machine = served.registered(client)
+    machine.commit({path: EntryPut({"attachment": {"id": UNKNOWN, "tier": 3}}, film)})
+    state = falsified_snapshot(machine.vault, {path: FALSIFICATIONS["everything"]}).file.read()
+    assert client.put(f"/agents/{machine.agent_id}/snapshot", content=state).status_code == 201
+    key, objects = machine.file_key(path), f"/agents/{machine.agent_id}/objects"
+    leaf = key.leaf.digest.hex()
+    asked = {"sha256": [key.sha256], "leaves": [leaf, "ab" * 32]}
+    assert client.post(f"{objects}/missing", json={"sha256": [key.sha256]}).json()["missing"] == []
+    assert client.post(f"{objects}/missing", json=asked).json() == {"missing": [], "leaves": [leaf]}
+    for salt in ("X", "ab", "ab" * 17, "AB" * 16):
+        refused = client.put(f"{objects}/{key.sha256}", content=film, headers={"X-Lifeboat-Salt": salt})
+        assert refused.status_code == 422
+    for salt in ({}, {"X-Lifeboat-Salt": "ab" * 16}):
+        assert client.put(f"{objects}/{key.sha256}", content=film, headers=salt).status_code == 404
+    right = {"X-Lifeboat-Salt": key.leaf.salt.hex()}
+    assert client.put(f"{objects}/{'ab' * 32}", content=film, headers=right).status_code == 422
+    assert client.put(f"{objects}/{key.sha256}", content=film, headers=right).status_code == 204
+    assert client.post(f"{objects}/missing", json={**asked, "read": True}).json()["leaves"] == []
+    assert client.get(f"{objects}/{key.sha256}").content == film
 
 
 def test_no_route_and_no_method_are_problems_too(client: httpx.Client) -> None:

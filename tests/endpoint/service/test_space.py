@@ -181,7 +181,7 @@ def test_an_artifact_that_nothing_names_or_that_is_too_large_is_refused(
 
 def test_damage_at_the_endpoint_is_found(trial: Trial, tmp_path: Path) -> None:
     machine = _with_film(trial)
-    trial.remote.put_object(machine.agent_id, DIGEST, FILM)
+    trial.remote.put_object(machine.agent_id, machine.file_key("artifacts/film.mp4"), FILM)
     for path in (tmp_path / "tenant" / "agents").rglob("objects/*"):
         path.unlink()
     state = machine.vault.state()

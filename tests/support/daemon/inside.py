@@ -121,10 +121,12 @@ class Remote:
     """A second copy. `has` is what it has of each agent; `answers` are what the next pushes come to (`ok` after them,
     HANG for one that never answers), else the fields of the outcome; `takes` is how long each takes; `pushes` are all
     that came, as (seconds, agent, asked). `known` is what agents know of the last try. `purges`: agents of which
-    something was purged that it has not applied; it is told at the next push (None), and then waits for a day."""
+    something was purged that it has not applied; it is told at the next push (None), and then waits for a day. `holds`
+    is what reading it back finds."""
 
     name: str
     optional: bool = False
+    holds: bool = True
     takes: float = 1.0
     has: dict[str, int] = field(default_factory=dict)
     verified: dict[str, str] = field(default_factory=dict)
@@ -243,8 +245,9 @@ class World:
         if job.operation == "verify_remote":
             remote.reads.append((self.clock.since_boot(), job.agent))
             await asyncio.sleep(self.takes[job.operation])
-            remote.verified[job.agent] = self.now()
-            found = {"ok": True, "deferred": None, "sequence": remote.has.get(job.agent)}
+            if remote.holds:
+                remote.verified[job.agent] = self.now()
+            found = {"ok": remote.holds, "deferred": None, "sequence": remote.has.get(job.agent)}
             return {**found, **self._standing(place, job.agent)}
         seen = place.kept if place.held is None else place.held
         remote.pushes.append((self.clock.since_boot(), job.agent, bool(job.parameters.get("asked"))))
@@ -254,7 +257,7 @@ class World:
         await asyncio.sleep(remote.takes)
         if answer["state"] in (OK, "fenced"):
             remote.hears_of_purges(job.agent, self.clock.now())
-        if answer["state"] == OK and seen is not None:
+        if (answer["state"] == OK or answer.get("code") == "remote_damaged") and seen is not None:
             remote.has[job.agent] = seen
             remote.verified.setdefault(job.agent, self.now())
         tries = remote.known.get(job.agent, {}).get("tries", 0) + 1 if answer["state"] == "waiting" else 0

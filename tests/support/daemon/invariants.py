@@ -27,7 +27,7 @@ from lifeboat_daemon.restore import RestoreOptions, recover, restore
 from lifeboat_daemon.state_db import StateDb, throw_away
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.errors import AgentErased, UnknownThere
-from lifeboat_endpoint.remote.contract import Remote, RemoteSequence
+from lifeboat_endpoint.remote.contract import Remote, RemoteSequence, file_key_of
 from lifeboat_endpoint.vault import Vault
 from support.adapters.canary_scan import Leak, Scanner
 
@@ -176,8 +176,9 @@ def an_outcome_is_honest(context: Context, agent: Agent, config: RemoteConfig, o
         if outcome.state == "ok":
             assert outcome.sequence == head.number == max(there)
             assert there[head.number] == head.digest.hex()
-            assert known.number == known.objects == head.number
-            assert not remote.missing(agent.id, [each.sha256 for each in vault.state().entries() if each.sha256])
+            assert known.number == known.files == head.number
+            keys = [key for each in vault.state().entries() if (key := file_key_of(each)) is not None]
+            assert not remote.missing(agent.id, keys)
         if known.number is not None:
             assert there.get(known.number) == known.digest
         assert known.verified_number is None or known.verified_number in there

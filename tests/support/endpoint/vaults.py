@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_alf.state import Leaf, State
 from lifeboat_alf.testing import AGENT_ID, record
+from lifeboat_endpoint.remote.contract import FileKey
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -66,3 +68,8 @@ def content_of(state: State) -> tuple[dict[str, tuple[JsonObject, bytes]], list[
     """Everything a state says, for comparison."""
     entries = {entry.path: (entry.meta, state.body(entry.path)) for entry in state.entries()}
     return entries, [(item.id, item.partition, item.position, item.line) for item in state.records()]
+
+
+def file_key(body: bytes) -> FileKey:
+    """By what a log is asked for a large file, which does not look at the leaf."""
+    return FileKey(Leaf(b"\x01" * 32, b"\x01" * 16), hashlib.sha256(body).hexdigest())

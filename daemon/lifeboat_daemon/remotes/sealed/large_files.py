@@ -32,7 +32,8 @@ class LargeFiles:
         self._sealed = sealed
 
     def missing(self, agent_id: str, digests: Sequence[str], *, read: bool) -> list[str]:
-        """See `Remote.missing`. A file is read as far as its key is at hand."""
+        """Return those of some SHA-256 that the log names without having their file (see `Remote.missing`). It was this
+        user's machine that named them, in a signed head. A file is read as far as its key is at hand."""
         if not digests:
             return []
         head = self._heads.load(agent_id).head

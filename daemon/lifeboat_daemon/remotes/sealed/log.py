@@ -50,6 +50,7 @@ from lifeboat_endpoint.errors import (
 from lifeboat_endpoint.remote.contract import (
     About,
     Bundle,
+    FileKey,
     RedactionState,
     RemoteAgent,
     RemoteHead,
@@ -224,11 +225,12 @@ class SealedLog:
             grown=compacting.following(head.grown, row),
         )
 
-    def missing(self, agent_id: str, digests: Sequence[str], *, read: bool = False) -> list[str]:
-        return self._large.missing(agent_id, digests, read=read)
+    def missing(self, agent_id: str, files: Sequence[FileKey], *, read: bool = False) -> list[FileKey]:
+        lacking = {*self._large.missing(agent_id, [file.sha256 for file in files], read=read)}
+        return [file for file in files if file.sha256 in lacking]
 
-    def put_object(self, agent_id: str, sha256: str, data: bytes) -> None:
-        self._large.put(agent_id, sha256, data)
+    def put_object(self, agent_id: str, file: FileKey, data: bytes) -> None:
+        self._large.put(agent_id, file.sha256, data)
 
     def damaged_states(self, agent_id: str, *, read: bool = False) -> list[int]:
         """None: bundles that were lost or changed are written again by `compact`."""

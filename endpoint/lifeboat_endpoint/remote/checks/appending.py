@@ -6,6 +6,7 @@ from lifeboat_endpoint.errors import EpochBehind, EpochMoved, StaleBase, Unknown
 from lifeboat_endpoint.remote.checks.trial import (
     NAME,
     RUNTIME,
+    UNKNOWN_FILE,
     Trial,
     again,
     expect,
@@ -46,7 +47,7 @@ def an_agent_that_was_never_registered_is_not_there(trial: Trial) -> None:
         "deltas": lambda: list(remote.deltas(unknown, 0)),
         "keys": lambda: remote.keys(unknown),
         "put_keys": lambda: remote.put_keys(unknown, {}),
-        "missing": lambda: remote.missing(unknown, ["0" * 64]),
+        "missing": lambda: remote.missing(unknown, [UNKNOWN_FILE]),
         "object": lambda: remote.object(unknown, "0" * 64),
         "raise_epoch": lambda: remote.raise_epoch(unknown, 1),
     }.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,8 +15,16 @@ from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
 from lifeboat_alf.testing import MemoryState
 from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, expect, expect_equal, refused
-from lifeboat_endpoint.remote.contract import Bundle, Remote
+from lifeboat_endpoint.remote.checks.trial import (
+    NOTE,
+    UNKNOWN_FILE,
+    Machine,
+    Trial,
+    expect,
+    expect_equal,
+    refused,
+)
+from lifeboat_endpoint.remote.contract import Bundle, FileKey, Remote
 from lifeboat_endpoint.vault import EntryPut
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
@@ -162,32 +169,32 @@ def _bytes(got: Bundle) -> bytes:
 _ARTIFACT = b"tier three " * 20_000
 
 
-def _with_artifact(trial: Trial) -> tuple[Machine, str]:
+def _with_artifact(trial: Trial) -> tuple[Machine, FileKey]:
     machine = trial.machine()
     attachment = {"id": trial.unknown_agent(), "media_type": "application/octet-stream", "tier": 3}
     machine.commit({"artifacts/film.bin": EntryPut({"attachment": attachment}, _ARTIFACT)})
     machine.push(trial.remote, machine.snapshot())
-    return machine, hashlib.sha256(_ARTIFACT).hexdigest()
+    return machine, machine.file_key("artifacts/film.bin")
 
 
 def large_artifacts_travel_apart_and_only_once(trial: Trial) -> None:
-    machine, digest = _with_artifact(trial)
-    remote, agent_id, unknown = trial.remote, machine.agent_id, "0" * 64
-    expect_equal(remote.missing(agent_id, [digest, unknown]), [digest], "what is missing")
-    refused(UnknownThere, lambda: remote.object(agent_id, digest), "an artifact that did not come yet")
-    remote.put_object(agent_id, digest, _ARTIFACT)
-    expect_equal(remote.missing(agent_id, [digest, unknown]), [], "what is missing afterwards")
-    remote.put_object(agent_id, digest, _ARTIFACT)
-    expect(remote.object(agent_id, digest) == _ARTIFACT, "the artifact came back changed")
-    refused(UnknownThere, lambda: remote.object(agent_id, unknown), "an artifact that nobody sent")
+    machine, key = _with_artifact(trial)
+    remote, agent_id, unknown = trial.remote, machine.agent_id, UNKNOWN_FILE
+    expect_equal(remote.missing(agent_id, [key, unknown]), [key], "what is missing")
+    refused(UnknownThere, lambda: remote.object(agent_id, key.sha256), "an artifact that did not come yet")
+    remote.put_object(agent_id, key, _ARTIFACT)
+    expect_equal(remote.missing(agent_id, [key, unknown]), [], "what is missing afterwards")
+    remote.put_object(agent_id, key, _ARTIFACT)
+    expect(remote.object(agent_id, key.sha256) == _ARTIFACT, "the artifact came back changed")
+    refused(UnknownThere, lambda: remote.object(agent_id, unknown.sha256), "an artifact that nobody sent")
     machine.expect_there(remote)
 
 
 def a_large_artifact_with_other_bytes_is_refused(trial: Trial) -> None:
-    machine, digest = _with_artifact(trial)
+    machine, key = _with_artifact(trial)
     false = _ARTIFACT[:-1] + b"!"
-    refused(RemoteRefused, lambda: trial.remote.put_object(machine.agent_id, digest, false), "other bytes")
-    expect_equal(trial.remote.missing(machine.agent_id, [digest]), [digest], "what is missing")
+    refused(RemoteRefused, lambda: trial.remote.put_object(machine.agent_id, key, false), "other bytes")
+    expect_equal(trial.remote.missing(machine.agent_id, [key]), [key], "what is missing")
 
 
 _KEYS: JsonObject = {"agent_id": "invented", "pairs": [{"wrapped": "é" * 40}]}

@@ -15,7 +15,16 @@ from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Record, State
 from lifeboat_endpoint.errors import AgentErased, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, again, expect, expect_equal, refused
+from lifeboat_endpoint.remote.checks.trial import (
+    NOTE,
+    UNKNOWN_FILE,
+    Machine,
+    Trial,
+    again,
+    expect,
+    expect_equal,
+    refused,
+)
 from lifeboat_endpoint.remote.contract import RedactionState, Remote
 from lifeboat_endpoint.vault import EntryPut
 from lifeboat_keys import receipts, redacting, signing
@@ -306,7 +315,7 @@ def _everything(machine: Machine, remote: Remote) -> dict[str, Callable[[], obje
         "deltas": lambda: list(remote.deltas(agent_id, 0)),
         "keys": lambda: remote.keys(agent_id),
         "put_keys": lambda: remote.put_keys(agent_id, {}),
-        "missing": lambda: remote.missing(agent_id, ["0" * 64]),
+        "missing": lambda: remote.missing(agent_id, [UNKNOWN_FILE]),
         "object": lambda: remote.object(agent_id, "0" * 64),
         "raise_epoch": lambda: remote.raise_epoch(agent_id, 1),
         "another purge": lambda: remote.redact(agent_id, _of_all(machine).to_json()),

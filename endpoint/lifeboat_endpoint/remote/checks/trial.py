@@ -15,9 +15,18 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_alf.state import Sequence
+from lifeboat_alf.state import LEAF_BYTES, SALT_BYTES, Leaf, Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
-from lifeboat_endpoint.remote.contract import TRIAL, Bundle, BundleKind, Remote, RemoteHead, RemoteSequence
+from lifeboat_endpoint.remote.contract import (
+    TRIAL,
+    Bundle,
+    BundleKind,
+    FileKey,
+    Remote,
+    RemoteHead,
+    RemoteSequence,
+    file_key_of,
+)
 from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, take_over
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
@@ -25,6 +34,8 @@ from lifeboat_keys.user_key import UserKey
 
 NAME = "Lifeboat remote test"
 RUNTIME = TRIAL
+UNKNOWN_FILE = FileKey(Leaf(b"\x01" * LEAF_BYTES, b"\x01" * SALT_BYTES), "0" * 64)
+"""A file that no state names."""
 NOTE = "raw/openclaw/NOTE.md"
 _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _CREATED = "2026-10-01T08:00:00.000Z"
@@ -96,6 +107,14 @@ class Machine:
 
     def sign(self, sequence: Sequence) -> JsonObject:
         return signing.sign(sequence, self.device)
+
+    def file_key(self, path: str) -> FileKey:
+        """By what a remote is asked for a file of the newest state."""
+        entry = self.vault.state().entry(path)
+        assert entry is not None
+        found = file_key_of(entry)
+        assert found is not None
+        return found
 
     @property
     def here(self) -> SequenceRow:

@@ -37,6 +37,7 @@ def agent_of(agent: RemoteAgent, *, sealed: bool) -> AgentInfo:
         agent.damaged,
         None if agent.head is None else head_of(agent.head),
         agent.damaged_states,
+        agent.damage_found_at or None,
     )
 
 

@@ -1,0 +1,82 @@
+"""What whoever has a push token can make of a signed state: the same bundle with something else said of a file whose
+bytes it leaves out. No signature and no digest covers that."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from lifeboat_alf.delta import write_delta
+from lifeboat_alf.snapshot import write_snapshot
+from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, State
+from lifeboat_endpoint.remote.checks.trial import bundle
+from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_endpoint.vault import Vault
+
+Falsify = Callable[[Entry], Entry]
+
+FALSIFICATIONS: Mapping[str, Falsify] = {
+    "sha256": lambda entry: entry._replace(sha256="ab" * 32),
+    "no sha256": lambda entry: entry._replace(sha256=None),
+    "size": lambda entry: entry._replace(size=entry.size + 1),
+    "salt": lambda entry: entry._replace(leaf=entry.leaf._replace(salt=os.urandom(16))),
+    "everything": lambda entry: entry._replace(sha256="ab" * 32, size=0, leaf=entry.leaf._replace(salt=os.urandom(16))),
+}
+
+
+def leave_out(entry: Entry) -> Entry:
+    """Say the truth of a file, and send no bytes of it."""
+    return entry
+
+
+class FalsifiedState:
+    """A state of which some paths have no bytes, and are described as `false` says."""
+
+    def __init__(self, state: State, false: Mapping[str, Falsify]) -> None:
+        self._state = state
+        self._false = false
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def entries(self, prefix: str = "") -> Iterator[Entry]:
+        return (self._described(entry) for entry in self._state.entries(prefix))
+
+    def entry(self, path: str) -> Entry | None:
+        found = self._state.entry(path)
+        return None if found is None else self._described(found)
+
+    def body(self, path: str) -> bytes:
+        if path in self._false:
+            raise BodyAbsent(path)
+        return self._state.body(path)
+
+    def _described(self, entry: Entry) -> Entry:
+        return self._false[entry.path](entry) if entry.path in self._false else entry
+
+
+def falsified_snapshot(vault: Vault, false: Mapping[str, Falsify], number: int | None = None) -> Bundle:
+    """The snapshot of a state (the head unless named)."""
+    state: Any = FalsifiedState(vault.state(number), false)
+    out = io.BytesIO()
+    write_snapshot(state, out)
+    return bundle("snapshot", state.sequence.number, None, out.getvalue())
+
+
+def falsified_delta(vault: Vault, false: Mapping[str, Falsify], base: int, number: int) -> Bundle:
+    out = io.BytesIO()
+    write_delta(_falsified(vault.changes(base, number), false), out)
+    return bundle("delta", number, base, out.getvalue())
+
+
+def _falsified(changes: Changes, false: Mapping[str, Falsify]) -> Changes:
+    return replace(changes, entries=[_change(each, false) for each in changes.entries])
+
+
+def _change(change: EntryChange, false: Mapping[str, Falsify]) -> EntryChange:
+    if change.path not in false or change.entry is None:
+        return change
+    return replace(change, entry=false[change.path](change.entry), body=None)
