@@ -60,7 +60,7 @@ def test_no_link_leads_out_where_the_configuration_lies_elsewhere(state: Path, t
 
 def test_a_link_from_one_file_of_the_runtimes_folder_to_another_is_followed(state: Path) -> None:
     (state / "kept").mkdir()
-    (state / "kept/part.json5").write_text('{ gateway: { port: 1 } }')
+    (state / "kept/part.json5").write_text("{ gateway: { port: 1 } }")
     (state / "part.json5").symlink_to("kept/part.json5")
     whole = read(state, "./part.json5")
     assert whole.values == {"gateway": {"port": 1}}
@@ -68,7 +68,7 @@ def test_a_link_from_one_file_of_the_runtimes_folder_to_another_is_followed(stat
 
 
 def test_a_runtimes_folder_on_another_disk_includes_its_own_files(state: Path, tmp_path: Path) -> None:
-    (state / "part.json5").write_text('{ gateway: { port: 1 } }')
+    (state / "part.json5").write_text("{ gateway: { port: 1 } }")
     state.rename(tmp_path / "disk")
     state.symlink_to(tmp_path / "disk")
     whole = read(state, "./part.json5")

@@ -90,7 +90,18 @@ def test_a_written_word_is_plain(word: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["", "key", "two words", "well-known", "responsibilitieS", "Übermut", "abc123", "a" * 21, "correcthorsebatterystaple"]
+    "value",
+    [
+        "",
+        "key",
+        "two words",
+        "well-known",
+        "responsibilitieS",
+        "Übermut",
+        "abc123",
+        "a" * 21,
+        "correcthorsebatterystaple",
+    ],
 )
 def test_what_is_not_one_word_is_not_plain(value: str) -> None:
     assert not entropy.is_plain_word(value)

@@ -62,7 +62,9 @@ CUT_OFF = "a compressed part that is damaged or cut off"
 
 
 @pytest.mark.parametrize("length", [90, 300, 6000])
-@pytest.mark.parametrize("spelled", [bytes, base64.b64encode, lambda data: b"\0\1\2" + data], ids=["raw", "base64", "later"])
+@pytest.mark.parametrize(
+    "spelled", [bytes, base64.b64encode, lambda data: b"\0\1\2" + data], ids=["raw", "base64", "later"]
+)
 @pytest.mark.parametrize("compress", [zlib.compress, gzip.compress])
 def test_a_stream_that_is_cut_off_is_named(
     compress: Callable[[bytes], bytes], spelled: Callable[[bytes], bytes], length: int

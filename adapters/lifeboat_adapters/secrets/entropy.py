@@ -28,16 +28,16 @@ SHORTEST_PLAIN, LONGEST_PLAIN = 4, 20
 """Letters. More are several words without a space, as in a passphrase."""
 LEAST_USUAL = 0.9
 """The share of usual pairs of letters in a plain word. Of 16 letters drawn at random, 1 row in 1,000 has so many."""
-_USUAL_AFTER = dict(
-    pair.split(":")
-    for pair in (
-        "a:bcdgiklmnprstuvy b:aeilorsuy c:acehiklortuy d:adegiorsuvy e:abcdefgilmnoprstuvwxy f:aefiltoru"
-        " g:aeghilnorsuy h:aeiortuy i:abcdefglmnoprstvz j:aou k:aeilnsy l:adefiklostuvy m:abeimnopsuy n:acdefgiknostuvy"
-        " o:abcdefgiklmnoprstuvwy p:aehilmoprstuy q:u r:acdegiklmnoprstuvy s:acehiklmnopstuwy t:acehilmorstuwy"
-        " u:abcdegilmnprst v:aeio w:aehilnors x:aceipt y:delmnopst z:aeiz"
-    )
-    .split()
-)
+# fmt: off
+_USUAL_AFTER = {
+    "a": "bcdgiklmnprstuvy", "b": "aeilorsuy", "c": "acehiklortuy", "d": "adegiorsuvy",
+    "e": "abcdefgilmnoprstuvwxy", "f": "aefiltoru", "g": "aeghilnorsuy", "h": "aeiortuy",
+    "i": "abcdefglmnoprstvz", "j": "aou", "k": "aeilnsy", "l": "adefiklostuvy", "m": "abeimnopsuy",
+    "n": "acdefgiknostuvy", "o": "abcdefgiklmnoprstuvwy", "p": "aehilmoprstuy", "q": "u",
+    "r": "acdegiklmnoprstuvy", "s": "acehiklmnopstuwy", "t": "acehilmorstuwy", "u": "abcdegilmnprst",
+    "v": "aeio", "w": "aehilnors", "x": "aceipt", "y": "delmnopst", "z": "aeiz",
+}
+# fmt: on
 """By letter: those that often follow it in words."""
 
 _WORD = re.compile(r"[A-Za-z]?(?=[a-z]*[aeiou])[a-z]{2,}|(?=[A-Z]*[AEIOU])[A-Z]{4,}")

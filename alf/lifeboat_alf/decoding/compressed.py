@@ -73,8 +73,8 @@ def compressed_readings(data: bytes, work: Work) -> Iterator[Reading]:
 
 
 def begins_with_zlib(data: bytes) -> bool:
-    """Return whether these bytes begin with a zlib stream: a whole one, enough of one, or one that is cut off. Two bytes
-    by themselves stand at the beginning of many ids by chance."""
+    """Return whether these bytes begin with a zlib stream: a whole one, enough of one, or one that is cut off. Two
+    bytes by themselves stand at the beginning of many ids by chance."""
     if not data.startswith(_ZLIB_SIGNS):
         return False
     stream = zlib.decompressobj()

@@ -167,7 +167,7 @@ def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
             run = data[start : end if foreign < 0 else start + foreign]
             if len(run) < _LEAST_BASE85 or len(_BASE85_MARKS.intersection(run)) < _LEAST_MARKS85:
                 continue
-            if work.take(5 * len(run)):
+            if work.take(5 * (len(run) + 3 * run.count(b"z"))):  # in Ascii85 `z` stands for four bytes
                 yield from _of_base85(run, start, decode)
 
 

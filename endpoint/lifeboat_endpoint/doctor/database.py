@@ -19,7 +19,9 @@ _MANY = 0.8
 """The part of the connections that may be taken."""
 _LIMIT_OF_ROLE = """select r.rolconnlimit, (select count(*) from pg_stat_activity a where a.usesysid = r.oid)
     from pg_roles r where r.rolname = ?"""
-_MORE_CONNECTIONS = "a higher max_connections and connection limit of this role, or fewer `connections` in endpoint.json"
+_MORE_CONNECTIONS = (
+    "a higher max_connections and connection limit of this role, or fewer `connections` in endpoint.json"
+)
 _OLD = 1_000_000_000
 """Transactions: PostgreSQL freezes by itself long before, and takes no writes any more after twice as many."""
 
