@@ -132,7 +132,7 @@ def has_former_label(document: JsonObject, label: str) -> bool:
 def is_label_of(label: str, name: str) -> bool:
     """Return whether a credential that was cut for its look and has this label is of the file with this archive path,
     or of the row of this name."""
-    named = label.removeprefix(_LABEL).partition(": ")[2]
+    named = label.partition(": ")[2]
     # An earlier release wrote the name of the file without its folder. An archive path always has one.
     return named == name or ("/" not in named and named == name.rpartition("/")[2])
 
