@@ -23,6 +23,7 @@ from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Grounds, followed
 from lifeboat_adapters.memory_stores import MemoryTable
 from lifeboat_adapters.openclaw import paths as openclaw_paths
+from lifeboat_adapters.openclaw.hook import note as notes
 from lifeboat_adapters.openclaw.hook import planning
 from lifeboat_adapters.registry import adapter
 from lifeboat_adapters.small_files import read_small
@@ -265,6 +266,43 @@ def test_a_small_file_of_the_runtime_is_not_read_through_a_link(tmp_path: Path) 
         read_small(link, Grounds(tmp_path / "workspace", tmp_path / "runtime"))
 
 
+LEFT = {
+    "openclaw": ("agents/main/agent/models.json", "agents/main/agent/codex-home/auth.json", "openclaw.json.bak"),
+    "zeroclaw": ("auth-profiles.json.1", "config.toml.1", "backup-1/.env"),
+}
+"""By runtime: files that are not captured, in which secrets are looked for."""
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_no_leftover_is_read_through_a_link(name: str, tmp_path: Path) -> None:
+    made = MADE[name](tmp_path)
+    (tmp_path / "outside").mkdir()
+    for path in LEFT[made.runtime]:
+        assert made.installed.state_dir is not None
+        file, other = made.installed.state_dir / path, tmp_path / "outside" / Path(path).name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        for form in (f"KEY={OUTSIDE}", f'api_key = "{OUTSIDE}"', f'{{"apiKey": "{OUTSIDE}"}}'):
+            other.write_text(form)
+            file.symlink_to(other)
+            assert OUTSIDE not in made.read(), file
+            assert file in [left.path for left in adapter(made.runtime).leftovers(made.installed)], file
+            file.unlink()
+
+
+def test_the_note_of_a_hook_is_not_read_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "outside.json").write_text('{"added": "read"}')
+    folder = tmp_path / "runtime" / "hooks" / "lifeboat"
+    folder.mkdir(parents=True)
+    (folder / notes.NAME).symlink_to(tmp_path / "outside.json")
+    assert notes.read(folder) is None
+    shutil.rmtree(folder)
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copy(tmp_path / "outside.json", tmp_path / "elsewhere" / notes.NAME)
+    folder.symlink_to(tmp_path / "elsewhere")
+    assert notes.read(folder) is None
+
+
 @pytest.fixture
 def database(tmp_path: Path) -> Path:
     (tmp_path / "runtime").mkdir()
@@ -309,7 +347,7 @@ def test_a_log_of_aionforge_is_not_waited_for(obstacle: Callable[[Path, Path], N
 @pytest.mark.parametrize("obstacle", [fifo, link_to_fifo, link_to_device])
 def test_a_file_of_the_hook_is_not_waited_for(obstacle: Callable[[Path, Path], None], tmp_path: Path) -> None:
     obstacle(tmp_path / "handler.js", tmp_path)
-    assert in_time(lambda: planning._read(tmp_path / "handler.js")) is None
+    assert in_time(lambda: planning._read(tmp_path, "handler.js")) is None
 
 
 def test_the_memories_of_a_table_are_guarded_wherever_they_are_read(tmp_path: Path) -> None:

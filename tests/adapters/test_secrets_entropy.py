@@ -75,3 +75,33 @@ def test_what_can_be_guessed(value: str) -> None:
 )
 def test_what_cannot_be_guessed(value: str) -> None:
     assert not entropy.is_guessable(value)
+
+
+@pytest.mark.parametrize("length", [8, 12, 16, 20])
+def test_hardly_any_row_of_letters_drawn_at_random_is_a_plain_word(length: int) -> None:
+    random = Random(5)
+    drawn = ("".join(random.choices(string.ascii_lowercase, k=length)) for _ in range(2000))
+    assert sum(map(entropy.is_plain_word, drawn)) <= 40
+
+
+@pytest.mark.parametrize("word", ["responsibilities", "Misunderstanding", "PHOTOSYNTHESIS", "knowledgeable", "window"])
+def test_a_written_word_is_plain(word: str) -> None:
+    assert entropy.is_plain_word(word)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "key",
+        "two words",
+        "well-known",
+        "responsibilitieS",
+        "Übermut",
+        "abc123",
+        "a" * 21,
+        "correcthorsebatterystaple",
+    ],
+)
+def test_what_is_not_one_word_is_not_plain(value: str) -> None:
+    assert not entropy.is_plain_word(value)

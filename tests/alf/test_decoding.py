@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+from collections.abc import Callable
+from random import Random
 from urllib.parse import quote
 
 import pytest
@@ -44,6 +47,31 @@ def test_base64_is_read_when_other_letters_stand_before_it() -> None:
 def test_of_a_long_run_only_the_part_with_the_secret_is_named() -> None:
     (part,) = spelled(base64.b64encode(bytes(range(256)) * 100 + SECRET + bytes(range(256)) * 100))
     assert len(part) <= len(SECRET) * 4 // 3 + 8
+
+
+NOISE = Random(85).randbytes(150_000)
+
+
+@pytest.mark.parametrize("encode", [base64.b85encode, base64.a85encode])
+@pytest.mark.parametrize("before", [b"", b"key=", b'data = "'])
+@pytest.mark.parametrize("after", [b"", b"~>", b'";call(1,2)'])
+def test_a_long_run_of_base85_is_read_up_to_its_end(
+    encode: Callable[[bytes], bytes], before: bytes, after: bytes
+) -> None:
+    encoded = encode(NOISE + SECRET + b"!")
+    assert len(encoded) > 2 * 65536
+    (part,) = spelled(before + encoded + after)
+    assert part in encoded and len(part) <= len(SECRET) * 5 // 4 + 8
+
+
+def test_ascii85_with_one_letter_for_four_zero_bytes_is_read() -> None:
+    encoded = base64.a85encode(NOISE[:70_000] + bytes(800) + SECRET)
+    assert b"z" in encoded
+    assert encoded in spelled(encoded)
+
+
+def test_what_is_compressed_in_a_long_run_of_base85_is_read() -> None:
+    assert spelled(base64.b85encode(gzip.compress(NOISE + SECRET)))
 
 
 @pytest.mark.parametrize("length", range(64, 76))

@@ -7,6 +7,9 @@ import gzip
 import hashlib
 import io
 import zipfile
+import zlib
+from collections.abc import Callable
+from random import Random
 
 import pytest
 
@@ -41,6 +44,46 @@ def test_texts_and_archives_are_looked_into() -> None:
 def test_an_id_that_begins_like_zlib_by_chance_is_not_named_as_damaged(sign: bytes, number: int) -> None:
     digest = bytes(byte | 0x80 for byte in hashlib.sha512(bytes([number])).digest())  # without a word by chance
     assert unread_in(b'"id": "' + base64.b64encode(sign + digest) + b'"\n') == ""
+
+
+@pytest.mark.parametrize("sign", [b"x\x01", b"x^", b"x\x9c", b"x\xda"])
+@pytest.mark.parametrize("size", [100, 1000, 10_000])
+def test_random_bytes_that_begin_like_zlib_are_not_named_as_damaged(sign: bytes, size: int) -> None:
+    random = Random(size)
+    for _ in range(20):
+        drawn = sign + random.randbytes(size)
+        assert unread_in(b"key: " + base64.b64encode(drawn) + b"\n") == ""
+        assert unread_in(drawn) == ""
+        assert unread_in(b"\0\1" + drawn) == ""
+
+
+TEXT = b"".join(b"line %d of the text about boats\n" % number for number in range(5000))
+CUT_OFF = "a compressed part that is damaged or cut off"
+
+
+@pytest.mark.parametrize("length", [90, 300, 6000])
+@pytest.mark.parametrize(
+    "spelled", [bytes, base64.b64encode, lambda data: b"\0\1\2" + data], ids=["raw", "base64", "later"]
+)
+@pytest.mark.parametrize("compress", [zlib.compress, gzip.compress])
+def test_a_stream_that_is_cut_off_is_named(
+    compress: Callable[[bytes], bytes], spelled: Callable[[bytes], bytes], length: int
+) -> None:
+    assert unread_in(spelled(compress(TEXT)[:length])) == CUT_OFF
+
+
+def test_a_short_stream_that_is_cut_off_is_named() -> None:
+    assert unread_in(zlib.compress(b"the token is ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG, keep it")[:40]) == CUT_OFF
+
+
+@pytest.mark.parametrize("at", [300, 6000])
+def test_a_zlib_stream_that_is_damaged_within_is_named_and_read_up_to_there(at: int) -> None:
+    data = bytearray(zlib.compress(TEXT))
+    data[at : at + 40] = bytes(40 * [255])
+    work = Work.for_size(len(data))
+    (reading, *_) = decode(bytes(data), work)
+    assert reading.data.startswith(b"line 0 of the text")
+    assert work.unread == {CUT_OFF}
 
 
 def test_an_encrypted_member_of_an_archive_is_named() -> None:

@@ -79,11 +79,35 @@ def test_every_kind_of_file_is_cut_or_reported(tmp_path: Path) -> None:
         ("recovery-codes.txt", "Recovery codes of the door\n* 1234 5678\nabcde-fghij\n", ["1234 5678", "abcde-fghij"]),
         ("recovery-codes.md", "12345-67890\n", None),
         (".mylogin.cnf", "\0\0\0\0abc\n\0d", ["abc\n\0d"]),
+        ("secret", "responsibilities\n", []),
+        ("secret", "Responsibilities.\n", []),
+        ("token", "MISUNDERSTANDING", []),
+        ("secret.txt", "responsibilities\n", []),
+        ("secret", "wordandanotherwordinit\n", ["wordandanotherwordinit"]),
+        ("secret", "one-word-in-it\n", ["one-word-in-it"]),
+        ("secret", "kqwzxvbtnmplrdfg\n", ["kqwzxvbtnmplrdfg"]),
+        ("secret", "JBSWYEDPEHPKZPXP\n", ["JBSWYEDPEHPKZPXP"]),
+        ("secret", "abcdefghabcdefgh\n", ["abcdefghabcdefgh"]),
+        ("secret", "hunter2hunter2ab\n", ["hunter2hunter2ab"]),
+        ("secret", "cOrrectHorseBatt\n", ["cOrrectHorseBatt"]),
+        ("password", "responsibilities\n", ["responsibilities"]),
+        ("door-passphrase.txt", "responsibilities\n", ["responsibilities"]),
+        (".vault_pass", "responsibilities\n", ["responsibilities"]),
+        ("secrets.txt", "door: responsibilities\n", ["responsibilities"]),
     ],
 )
 def test_what_is_cut_of_a_file(name: str, text: str, values: list[str] | None) -> None:
     found = credential_files.find(name, text.encode())
     assert (None if found is None else [secret.value for secret in found]) == values
+
+
+def test_a_plain_word_in_a_file_called_secret_is_not_cut_out_of_notes(tmp_path: Path) -> None:
+    made = Protected(tmp_path / "agent", config="{}\n")
+    made.write("notes/secret", "responsibilities\n")
+    made.write("notes/roles.md", "# Roles\n\nEach has responsibilities of its own.\n")
+    made.add()
+    assert b"responsibilities" in made.body("artifacts/notes/secret")
+    assert b"responsibilities" in made.body("artifacts/notes/roles.md")
 
 
 def test_a_reference_to_a_variable_stays() -> None:

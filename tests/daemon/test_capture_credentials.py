@@ -361,6 +361,22 @@ def test_a_file_that_the_configuration_includes_is_captured_and_cut(ada: Protect
     assert ada.meta(f"{HOME}parts/other.json") is None
 
 
+def test_an_included_file_that_became_a_link_out_of_the_runtimes_folder_is_not_read_and_keeps_its_last_version(
+    ada: Protected, tmp_path: Path
+) -> None:
+    ada.write_config('{ channels: { $include: "./parts/channels.json5" } }')
+    part = ada.write_config("{ telegram: { botToken: '1234567890:FAKE' } }", "parts/channels.json5")
+    ada.add()
+    before = ada.body(f"{HOME}parts/channels.json5")
+    (tmp_path / "outside.json5").write_text(json.dumps({"telegram": {"botToken": KEY}}))
+    part.unlink()
+    part.symlink_to(tmp_path / "outside.json5")
+    report = ada.capture()
+    assert "a link stands in its path" in str(report)
+    assert ada.body(f"{HOME}parts/channels.json5") == before
+    assert in_home(ada, KEY) == []
+
+
 # Bound to the machine -----------------------------------------------------------------------------------------------
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
-from lifeboat_daemon.capture import secrets
+from lifeboat_daemon.capture import lookalikes, secrets
 from lifeboat_daemon.cut_looks import CutLooks, cut_looks, uncut_looks
-from lifeboat_daemon.doctor import Finding, Level, exposed_secrets, lookalikes
+from lifeboat_daemon.doctor import Finding, Level, exposed_secrets
+from lifeboat_daemon.doctor import lookalikes as doctor_lookalikes
 from lifeboat_daemon.errors import UnknownPath
 from lifeboat_keys import sealing
 from support.credential_files import samples
@@ -34,7 +35,7 @@ def ada(tmp_path: Path) -> Protected:
 
 
 def _findings(protected: Protected) -> list[Finding]:
-    return [found for found in lookalikes.check(protected.context) if found.level is Level.WARNING]
+    return [found for found in doctor_lookalikes.check(protected.context) if found.level is Level.WARNING]
 
 
 def _cut(protected: Protected, *paths: str) -> CutLooks:
@@ -222,6 +223,46 @@ def test_a_value_that_another_file_still_has_cut_stays_cut_and_that_is_said(ada:
     assert TOKEN.encode() not in ada.body(NOTE)
     assert uncut_looks(ada.context, ada.agent, ["memory/other.md"]).still_cut == []
     assert TOKEN.encode() in ada.body(NOTE)
+
+
+def test_values_of_a_file_of_the_same_name_in_another_folder_stay_known(ada: Protected) -> None:
+    for folder in ("home", "work"):
+        ada.write(f"{folder}/note.md", f"Once it was {KEY[:-4]}{folder}.\n")
+    ada.capture()
+    _cut(ada, "home/note.md", "work/note.md")
+    ada.write("work/note.md", "It is gone.\n")
+    ada.capture()
+    uncut_looks(ada.context, ada.agent, ["home/note.md"])
+    ada.write("memory/other.md", f"Once it was {KEY[:-4]}work.\n")
+    ada.capture()
+    assert f"{KEY[:-4]}work".encode() not in ada.body("raw/openclaw/memory/other.md")
+    assert f"{KEY[:-4]}home".encode() in ada.body("artifacts/home/note.md")
+
+
+def test_a_file_is_not_cut_for_its_look_because_one_of_the_same_name_is(ada: Protected) -> None:
+    for folder in ("home", "work"):
+        ada.write(f"{folder}/note.md", f"Once it was {KEY}.\n")
+    ada.capture()
+    _cut(ada, "home/note.md")
+    with pytest.raises(UnknownPath, match="is not cut for its look"):
+        uncut_looks(ada.context, ada.agent, ["work/note.md"])
+    ada.write("work/note.md", f"Now it is {TOKEN}.\n")
+    ada.capture()
+    assert TOKEN.encode() in ada.body("artifacts/work/note.md")
+
+
+def test_what_an_earlier_release_cut_is_known_by_the_name_of_its_file(ada: Protected) -> None:
+    """It wrote the name without its folder into labels and prints."""
+    ada.write("memory/note.md", f"Once it was {KEY}.\n")
+    ada.capture()
+    with pytest.MonkeyPatch.context() as former:
+        with_secrets = lookalikes.with_secrets
+        former.setattr(lookalikes, "with_secrets", lambda name, *rest: with_secrets(name.rpartition("/")[2], *rest))
+        _cut(ada, "memory/note.md")
+    with ada.context.vault(ada.agent.id) as vault:
+        vault.set("cut_lookalikes", None)
+    assert uncut_looks(ada.context, ada.agent, ["memory/note.md"]).still_cut == []
+    assert KEY.encode() in ada.body(NOTE)
 
 
 def test_it_can_be_cut_again(ada: Protected) -> None:

@@ -43,7 +43,7 @@ class PostgresServer:
         self.start()
 
     def stop(self, mode: str = "immediate") -> None:
-        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "-m", mode, "stop")
+        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", _seconds(), "-m", mode, "stop")
 
     def kill(self) -> None:
         """As a power cut: the server and all of its processes, which have groups of their own."""
@@ -56,7 +56,7 @@ class PostgresServer:
 
     def promote(self) -> None:
         """Of a standby: it takes writes when this returns."""
-        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", "30", "promote")
+        _run(_found() / "pg_ctl", "-D", str(self.folder / "data"), "-w", "-t", _seconds(), "promote")
 
     def follow(self, primary: PostgresServer, name: str = "standby") -> None:
         """Become a copy that follows another server, under a name for `synchronous_standby_names`; not started."""
@@ -75,7 +75,12 @@ class PostgresServer:
         options = f"{_OPTIONS.format(folder=self.folder)} {self.options}"
         log = f"{self.folder}/log"
         data = str(self.folder / "data")
-        _run(_found() / "pg_ctl", "-D", data, "-w", "-t", "30", "-l", log, "-o", options, "start")
+        _run(_found() / "pg_ctl", "-D", data, "-w", "-t", _seconds(), "-l", log, "-o", options, "start")
+
+
+def _seconds() -> str:
+    """How long `pg_ctl` waits for a server that starts or stops on a busy machine."""
+    return f"{patience():.0f}"
 
 
 def programs() -> Path | None:
@@ -165,7 +170,7 @@ def _run(program: Path, *arguments: str) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        timeout=patience(),
+        timeout=2 * patience(),  # `pg_ctl` gives up earlier, and says why
         cwd="/",
         check=False,
     )

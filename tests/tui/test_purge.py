@@ -11,7 +11,7 @@ from lifeboat_daemon.errors import Busy
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.dashboard import Dashboard
 from lifeboat_tui.screens.purge import Purge
-from support.tui.pilots import SIZES, dashboard, notes, press, settled, text_of
+from support.tui.pilots import SIZES, dashboard, notes, press, recorded, settled, text_of
 from support.tui.purging import (
     ADA,
     CANARY,
@@ -416,6 +416,17 @@ async def test_where_no_file_is_left_out_i_says_so() -> None:
         await destroy(pilot)
         await press(pilot, "i")
         assert notes(pilot)[-1] == "No file is left out of captures because of a purge."
+
+
+async def test_the_demonstration_offers_a_print_and_answers_for_files_that_were_left_out() -> None:
+    made = recorded(is_demo=True)
+    async with run(made) as pilot:
+        await preview(pilot)
+        assert "comes back with the next change of the file" in text_of(pilot)
+        await press(pilot, "p")
+        assert "A print is kept of what can be guessed" in text_of(pilot)
+    assert (await made.run("purge", ADA, "--let-in", "--dry-run")).document["let_in"] == []
+    assert (await made.run("purge", ADA, "--let-in")).document["let_in"] == []
 
 
 async def test_o_goes_on_with_another_agent_and_asks_for_the_text_again() -> None:

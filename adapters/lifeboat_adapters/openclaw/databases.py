@@ -189,7 +189,7 @@ def sources_of(installation: Installation) -> Sources | None:
     if installation.state_dir is None:
         return None
     folder = installation.state_dir
-    whole = includes.read_or_backup(installation.config) if installation.config else includes.Whole({})
+    whole = includes.read_or_backup(installation.config, folder) if installation.config else includes.Whole({})
     values = whole.values
     known = config.agent(values, installation.native_id)
     owner = known or config.ConfiguredAgent(installation.native_id, None, {}, installation.native_id == config.MAIN)

@@ -66,7 +66,7 @@ def discover(environment: Mapping[str, str], user_home: Path) -> list[FoundAgent
 def _workspaces(state: host.StateFolder) -> Iterator[tuple[config.ConfiguredAgent, Path]]:
     """Agents of a state folder; where its configuration cannot be read, what its folder names say."""
     try:
-        values = includes.read_or_backup(state.config).values
+        values = includes.read_or_backup(state.config, state.folder).values
     except RuntimeConfigError:
         yield from _by_folder_names(state)
         return
@@ -118,7 +118,7 @@ def _candidates(workspace: Path, environment: Mapping[str, str], user_home: Path
 
 def _installed_in(state: host.StateFolder, workspace: Path, environment: Mapping[str, str]) -> Installation | None:
     try:
-        whole = includes.read_or_backup(state.config)
+        whole = includes.read_or_backup(state.config, state.folder)
     except RuntimeConfigError:
         for agent, folder in _by_folder_names(state):
             if folder.resolve() == workspace.resolve():

@@ -3,6 +3,7 @@ beside it counts before it."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from lifeboat_adapters.errors import RuntimeConfigError
 from lifeboat_adapters.openclaw import config
 from lifeboat_adapters.small_files import read_small
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.system_texts import refusal_reason
 
 Place = tuple[str, ...]
@@ -23,7 +25,7 @@ MOST = 32
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An included file, and where in the configuration its content stands."""
+    """An included file, where it was read, and where in the configuration its content stands."""
 
     file: Path
     at: Place
@@ -39,22 +41,20 @@ class Whole:
     def inside(self, folder: Path) -> dict[str, Place]:
         """The included files in a folder by their path in it, each with its place."""
         base = folder.resolve()
-        found = ((part.file.resolve(), part.at) for part in self.parts)
-        return {file.relative_to(base).as_posix(): at for file, at in found if file.is_relative_to(base)}
+        return {
+            part.file.relative_to(base).as_posix(): part.at for part in self.parts if part.file.is_relative_to(base)
+        }
 
 
-def read(path: Path) -> Whole:
-    """The whole configuration; an empty one when there is none. Raises RuntimeConfigError."""
-    return _whole(path, config.read(path))
+def read_or_backup(path: Path, state_dir: Path | None) -> Whole:
+    """The whole configuration, or the copy made before the last change while the file is half-written or broken; an
+    empty one when there is none. No link below the folder of the configuration or below the state folder is followed
+    out of it to an included file. Raises RuntimeConfigError."""
+    return _whole(path, config.read_or_backup(path), state_dir)
 
 
-def read_or_backup(path: Path) -> Whole:
-    """`read`, or the copy made before the last change while the file is half-written or broken."""
-    return _whole(path, config.read_or_backup(path))
-
-
-def _whole(path: Path, values: JsonObject) -> Whole:
-    reading = _Reading()
+def _whole(path: Path, values: JsonObject, state_dir: Path | None) -> Whole:
+    reading = _Reading((path.parent, *([] if state_dir is None else [state_dir])))
     try:
         found = reading.resolved(values, path.parent, (), 0)
     except (OSError, ValueError, RecursionError) as error:
@@ -64,6 +64,8 @@ def _whole(path: Path, values: JsonObject) -> Whole:
 
 @dataclass(slots=True)
 class _Reading:
+    guarded: tuple[Path, ...]
+    """Folders out of which no link is followed."""
     parts: list[Part] = field(default_factory=list)
 
     def resolved(self, value: Any, folder: Path, at: Place, depth: int) -> Any:
@@ -75,14 +77,24 @@ class _Reading:
         named = value.get(INCLUDE)
         merged: JsonObject = {}
         for name in [named] if isinstance(named, str) else named if isinstance(named, list) else []:
-            merged = _merged(merged, self._included(folder / str(name), at, depth))
+            merged = _merged(merged, self._included(Path(os.path.abspath(folder / str(name))), at, depth))
         return _merged(merged, own)
 
     def _included(self, file: Path, at: Place, depth: int) -> Any:
         if depth == DEEPEST or len(self.parts) == MOST:
             raise ValueError(f"more than {DEEPEST} files in files, or {MOST} in all")
-        self.parts.append(Part(file, at))
-        return self.resolved(config.parse(read_small(file)), file.parent, at, depth + 1)
+        place = Path(os.path.realpath(file))
+        self.parts.append(Part(place, at))
+        return self.resolved(config.parse(read_small(place, self._root_of(file, place))), file.parent, at, depth + 1)
+
+    def _root_of(self, file: Path, place: Path) -> Path | None:
+        """Return the real folder below which an included file is read without following a link; None for one that the
+        configuration names outside of the guarded folders. Raises LinkInPath where a link leads out of them."""
+        roots = [Path(os.path.realpath(folder)) for folder in self.guarded]
+        root = next((root for root in roots if place.is_relative_to(root)), None)
+        if root is None and any(file.is_relative_to(os.path.abspath(folder)) for folder in self.guarded):
+            raise LinkInPath(file)
+        return root
 
 
 def _merged(first: Any, over: Any) -> Any:

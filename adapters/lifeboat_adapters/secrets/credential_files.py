@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.secrets import rules
-from lifeboat_adapters.secrets.entropy import is_random
+from lifeboat_adapters.secrets.entropy import is_plain_word, is_random
 from lifeboat_adapters.secrets.finder import encodable, with_looks
 
 LARGEST = 16 << 20
@@ -172,7 +172,11 @@ KINDS = (
     _LIST_BY_PLAIN_NAME,
     _BY_PLAIN_NAME,
 )
+_PASSWORD_NAME = re.compile(r"(?i)passw|passphrase|credential")
+"""A password may be a plain word. What a program issues is none, so a word in a file `secret` is a note."""
 _OF_A_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save)|[._-]backup)$", re.IGNORECASE)
+_LONGEST_WORD = 64
+"""Bytes of a file that says one plain word, with the white space around it."""
 _PLACE = re.compile(r"(?:\.{0,2}|~|[A-Za-z][A-Za-z0-9+.-]{0,31}:/)/")
 _NOT_REAL = re.compile(r"(?i).*(?:example|sample|template)")
 _NAMES = [re.compile(kind.name, re.IGNORECASE) for kind in KINDS]
@@ -186,6 +190,8 @@ def find(name: str, data: bytes) -> list[Secret] | None:
     plain = _OF_A_COPY.sub("", name)
     for kind, named in zip(KINDS, _NAMES, strict=True):
         if named.fullmatch(plain) and kind.mark in data:
+            if kind in _BY_PLAIN_NAMES and not _PASSWORD_NAME.search(plain) and _is_one_word(data):
+                return with_looks(name, data, [])
             return with_looks(name, data, _apart(_secrets(kind, data)))
     return None
 
@@ -197,6 +203,11 @@ def _secrets(kind: Kind, data: bytes) -> Iterator[Secret]:
             is_place = kind in _BY_PLAIN_NAMES and _is_place(value)
             if not rules.is_reference(value) and not rules.is_variable_name(value) and not is_place:
                 yield Secret(hit.start(1), hit.end(1), value, kind.service, kind.credential_type, kind.service)
+
+
+def _is_one_word(data: bytes) -> bool:
+    """Return whether a file says one plain word, also as a sentence."""
+    return len(data) <= _LONGEST_WORD and is_plain_word(data.decode("latin-1").strip().rstrip(".!?"))
 
 
 def _is_place(value: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from itertools import pairwise
 
 LEAST = 8
 """Characters that are left without words. Fewer say nothing about chance."""
@@ -22,6 +23,22 @@ LEAST_GUESSES = 64
 BITS_OF_WORD, BITS_OF_LETTER, BITS_OF_REPEATED = 11, 2, 3
 """What a word adds to the guesses that a value takes, at least and for each of its letters, and what a character adds
 that stands in the value already."""
+
+SHORTEST_PLAIN, LONGEST_PLAIN = 4, 20
+"""Letters. More are several words without a space, as in a passphrase."""
+LEAST_USUAL = 0.9
+"""The share of usual pairs of letters in a plain word. Of 16 letters drawn at random, 1 row in 1,000 has so many."""
+# fmt: off
+_USUAL_AFTER = {
+    "a": "bcdgiklmnprstuvy", "b": "aeilorsuy", "c": "acehiklortuy", "d": "adegiorsuvy",
+    "e": "abcdefgilmnoprstuvwxy", "f": "aefiltoru", "g": "aeghilnorsuy", "h": "aeiortuy",
+    "i": "abcdefglmnoprstvz", "j": "aou", "k": "aeilnsy", "l": "adefiklostuvy", "m": "abeimnopsuy",
+    "n": "acdefgiknostuvy", "o": "abcdefgiklmnoprstuvwy", "p": "aehilmoprstuy", "q": "u",
+    "r": "acdegiklmnoprstuvy", "s": "acehiklmnopstuwy", "t": "acehilmorstuwy", "u": "abcdegilmnprst",
+    "v": "aeio", "w": "aehilnors", "x": "aceipt", "y": "delmnopst", "z": "aeiz",
+}
+# fmt: on
+"""By letter: those that often follow it in words."""
 
 _WORD = re.compile(r"[A-Za-z]?(?=[a-z]*[aeiou])[a-z]{2,}|(?=[A-Z]*[AEIOU])[A-Z]{4,}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -48,6 +65,16 @@ def is_guessable(value: str) -> bool:
 
 def _bits_of(character: str) -> float:
     return 3.3 if character.isdigit() else 5.2 if character.isalpha() else 1.0
+
+
+def is_plain_word(value: str) -> bool:
+    """Return whether a value is one written word: letters of ASCII in the order of words, in small letters, in capitals
+    or with the first one large."""
+    is_one = value.isascii() and value.isalpha() and (value[1:].islower() or value.isupper())
+    if not is_one or not SHORTEST_PLAIN <= len(value) <= LONGEST_PLAIN:
+        return False
+    usual = sum(after in _USUAL_AFTER[letter] for letter, after in pairwise(value.lower()))
+    return usual >= LEAST_USUAL * (len(value) - 1)
 
 
 def is_random(value: str) -> bool:

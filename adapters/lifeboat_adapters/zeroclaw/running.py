@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from lifeboat_adapters.contract import Installation
+from lifeboat_adapters.held_files import Grounds
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.zeroclaw import host
 
@@ -30,7 +31,7 @@ def running(installation: Installation) -> str:
     data = host.data_folder(installation)
     if _answers(data / _SOCKET):
         return f"zeroclaw daemon, listening on {data / _SOCKET}"
-    process = _recorded(data / _STATE) or next(_processes(installation), None)
+    process = _recorded(data / _STATE, installation.grounds) or next(_processes(installation), None)
     return "" if process is None else f"zeroclaw, process {process}"
 
 
@@ -49,10 +50,10 @@ def _answers(path: Path) -> bool:
     return True
 
 
-def _recorded(path: Path) -> int | None:
+def _recorded(path: Path, grounds: Grounds) -> int | None:
     """The process that the daemon wrote down, when it still is one of ZeroClaw."""
     try:
-        found = json.loads(read_small(path))
+        found = json.loads(read_small(path, grounds))
         number = found.get("pid") if isinstance(found, dict) else None
         process = psutil.Process(number) if isinstance(number, int) and 0 < number < 2**31 else None
         return number if process is not None and _is_zeroclaw(process) else None

@@ -11,7 +11,7 @@ from functools import cache
 
 from lifeboat_alf.decoding.compressed import begins_with_zlib
 from lifeboat_alf.decoding.limits import LEAST, Work
-from lifeboat_alf.decoding.readings import Even, Pieces, Reading, Rewritten
+from lifeboat_alf.decoding.readings import Block, Even, Pieces, Reading, Rewritten
 
 _HEXADECIMAL = b"0123456789abcdefABCDEF"
 _BASE64 = _HEXADECIMAL + b"ghijklmnopqrstuvwxyzGHIJKLMNOPQRSTUVWXYZ+/-_"
@@ -39,7 +39,10 @@ _DUMP_LINE = re.compile(
 _PAIR = re.compile(rb"(?:0x|\\x)?([0-9A-Fa-f]{2})")
 _VISIBLE = bytes(range(0x21, 0x7F))
 _LEAST_BASE85 = 40
-_BASE85 = re.compile(rb"[!-~]{1,65536}")
+_PIECES85 = re.compile(rb"(?s)(?:.{5}){1,13107}|.{1,4}\Z")
+_PIECES_OF_ASCII85 = re.compile(rb"(?:z|[^z]{5}){1,13107}|[^z]{1,4}\Z")
+"""Characters that are decoded at once: the decoders of the standard library take memory for each group. `z` is a group
+of Ascii85, and lies between two others."""
 _ALPHABETS85 = (
     (bytes((*range(ord("!"), ord("u") + 1), ord("z"))), base64.a85decode),
     (string.digits.encode() + string.ascii_letters.encode() + b"!#$%&()*+-;<=>?@^_`{|}~", base64.b85decode),
@@ -158,30 +161,41 @@ def base85_readings(data: bytes, work: Work) -> Iterator[Reading]:
     """Five characters are four bytes. Only runs with the punctuation of these alphabets are tried: addresses and paths
     have none of most of it."""
     for start, end in _runs(data, _VISIBLE, _LEAST_BASE85):
-        hit = _BASE85.match(data, start, end)
-        if hit is None or len(_BASE85_MARKS.intersection(hit[0])) < _LEAST_MARKS85:
-            continue
-        # From the fifth character on all must be letters of the alphabet, but for a mark of two at the end.
-        inside = hit[0][4:-2]
-        decoders = [decode for alphabet, decode in _ALPHABETS85 if not inside.translate(None, alphabet)]
-        if decoders and work.take(10 * len(hit[0])):
-            for decode in decoders:
-                yield from _of_base85(hit, decode)
+        for alphabet, decode in _ALPHABETS85:
+            # Up to four other characters may stand before it, and any behind it.
+            foreign = data[start:end].translate(_marking(alphabet)).find(b" ", 4)
+            run = data[start : end if foreign < 0 else start + foreign]
+            if len(run) < _LEAST_BASE85 or len(_BASE85_MARKS.intersection(run)) < _LEAST_MARKS85:
+                continue
+            if work.take(5 * (len(run) + 3 * run.count(b"z"))):  # in Ascii85 `z` stands for four bytes
+                yield from _of_base85(run, start, decode)
 
 
-def _of_base85(hit: re.Match[bytes], decode: Callable[[bytes], bytes]) -> Iterator[Reading]:
-    for at in range(hit.start(), hit.start() + 5):
-        letters = hit.string[at : hit.end()]
-        for end in (len(letters), len(letters) - 2):  # without the mark at the end
+def _of_base85(run: bytes, start: int, decode: Callable[[bytes], bytes]) -> Iterator[Reading]:
+    for first in range(5):
+        for end in (len(run), len(run) - 2):  # without the mark at the end
+            letters, at = run[first:end], start + first
             try:
-                decoded = decode(letters[:end])
+                decoded = _decoded85(letters, decode)
             except ValueError:
                 continue
             if says_something(decoded):
-                yield (
-                    Even(decoded, at, 5, 4, at + end) if b"z" not in letters else Even(decoded, at, end, end, at + end)
-                )
+                is_even = decode is base64.b85decode or b"z" not in letters
+                yield Even(decoded, at, 5, 4, start + end) if is_even else Block(decoded, at, start + end)
             break
+
+
+def _decoded85(letters: bytes, decode: Callable[[bytes], bytes]) -> bytes:
+    """Return the bytes that groups of characters spell. Raises ValueError."""
+    pieces = _PIECES85 if decode is base64.b85decode else _PIECES_OF_ASCII85
+    found, at = bytearray(), 0
+    while at < len(letters):
+        piece = pieces.match(letters, at)
+        if piece is None:
+            raise ValueError("a character that stands for a group lies within another")
+        found += decode(piece[0])
+        at = piece.end()
+    return bytes(found)
 
 
 def _of_pairs(start: int, pairs: Iterator[re.Match[bytes]]) -> Iterator[Reading]:

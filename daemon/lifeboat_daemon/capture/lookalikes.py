@@ -111,7 +111,8 @@ def places(original: bytes, kept: bytes) -> list[Place]:
 
 
 def with_secrets(name: str, data: bytes, known: Iterable[Secret]) -> list[Secret]:
-    """The secrets of a file of which the user said that what looks like one is one. `name` is what it is called."""
+    """The secrets of a file of which the user said that what looks like one is one. `name` is the archive path of the
+    file, or what the row is called."""
     found = sorted(known, key=lambda secret: secret.start)
     for match in matches(data)[:MOST_CUT]:
         value = encodable(match.value.decode("utf-8", "surrogateescape"))
@@ -129,14 +130,11 @@ def has_former_label(document: JsonObject, label: str) -> bool:
 
 
 def is_label_of(label: str, name: str) -> bool:
-    """Return whether a credential that was cut for its look and has this label is of the file or row of this name: of a
-    row all of it."""
-    return label.endswith((f": {label_name(name)}", f": {name}"))
-
-
-def label_name(path: str) -> str:
-    """Return what a file is called in the labels of its credentials."""
-    return path.rpartition("/")[2]
+    """Return whether a credential that was cut for its look and has this label is of the file with this archive path,
+    or of the row of this name."""
+    named = label.partition(": ")[2]
+    # An earlier release wrote the name of the file without its folder. An archive path always has one.
+    return named == name or ("/" not in named and named == name.rpartition("/")[2])
 
 
 def text_of(found: Iterable[Place]) -> str:

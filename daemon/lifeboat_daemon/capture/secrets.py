@@ -172,7 +172,7 @@ class Cutter:
         """What the adapter finds. Raises UnparsableSecrets, also for a file with more secrets than anybody has."""
         found = self._adapter.secrets(path, data)
         if self._cuts_looks(path):
-            found = lookalikes.with_secrets(lookalikes.label_name(path), data, found or ())
+            found = lookalikes.with_secrets(path, data, found or ())
         if found is not None and len(found) > MOST_SECRETS:
             raise UnparsableSecrets(f"more than {MOST_SECRETS} secrets in one file")
         if found and path in self.gaps:

@@ -17,6 +17,11 @@ TITLE = "PostgreSQL"
 NEEDS = ("database",)
 _MANY = 0.8
 """The part of the connections that may be taken."""
+_LIMIT_OF_ROLE = """select r.rolconnlimit, (select count(*) from pg_stat_activity a where a.usesysid = r.oid)
+    from pg_roles r where r.rolname = ?"""
+_MORE_CONNECTIONS = (
+    "a higher max_connections and connection limit of this role, or fewer `connections` in endpoint.json"
+)
 _OLD = 1_000_000_000
 """Transactions: PostgreSQL freezes by itself long before, and takes no writes any more after twice as many."""
 
@@ -66,8 +71,13 @@ def _reserved(said: SetUp, engine: SharedEngine) -> Iterator[Finding]:
     from lifeboat_endpoint.store.postgres.migrating import RESERVED_CONNECTIONS
 
     api = engine.store.api_role
-    row = engine.control().row("select rolconnlimit from pg_roles where rolname = ?", (api,))
-    limit = -1 if row is None else int(row[0])
+    row = engine.control().row(_LIMIT_OF_ROLE, (api,))
+    limit, taken = (-1, 0) if row is None else (int(row[0]), int(row[1]))
+    if taken > _MANY * limit > 0:
+        result = f"{api} has {taken} of the {limit} connections that it may take"
+        level = Level.ERROR if taken >= limit else Level.WARNING
+        told = f"{result}: servers answer that they are busy" if taken >= limit else result
+        yield Finding(level, TITLE, told, _MORE_CONNECTIONS)
     if not 0 <= limit < said.most_connections:
         result = f"{api} may take all connections: then neither workers nor this examination get one"
         fix = (

@@ -28,7 +28,7 @@ from lifeboat_endpoint.work.opening import queue_of
 from support.daemon.cli_client import run
 from support.endpoint.keeping import RunningClock, clock, endpoint
 from support.endpoint.shared_databases import API, TENANT, WORKER, SharedDatabase, with_roles
-from support.postgres_server import PostgresServer, running
+from support.postgres_server import PASSWORD, PostgresServer, running
 
 __all__ = ["clock", "endpoint"]
 
@@ -168,10 +168,35 @@ def test_who_serves_leaves_connections_for_the_doctor(shared: Endpoint, database
         with pytest.raises(psycopg.OperationalError, match="too many connections for role"):
             while True:
                 taken.append(database.connect(API))
-        assert only(shared, "database").endswith("connections are taken")
+        found = wrong(shared)["database"]
+        assert [result for result in found if result.endswith("connections are taken")]
+        (said,) = (result for result in found if result.startswith(f"{API} has"))
+        assert said.endswith("connections that it may take: servers answer that they are busy")
     finally:
         for each in taken:
             each.close()
+
+
+def test_that_another_program_takes_all_connections_is_said(
+    shared: Endpoint, database: SharedDatabase, server: PostgresServer
+) -> None:
+    database.execute(f"create role gardener login password '{PASSWORD}'")
+    database.execute(f'grant connect on database "{database.name}" to gardener')
+    replace(server, options="-c fsync=on -c max_connections=20").restart()
+    taken = []
+    try:
+        with pytest.raises(psycopg.OperationalError, match="remaining connection slots"):
+            while True:
+                taken.append(database.connect("gardener"))
+        (said, *_) = (one.finding for one in examined(shared) if "connections to the database" in one.finding.result)
+        assert said.level is Level.ERROR
+        assert "connection limit" in (said.fix or "")
+    finally:
+        for each in taken:
+            each.close()
+        server.restart()
+        database.execute(f'revoke connect on database "{database.name}" from gardener')
+        database.execute("drop role gardener")
 
 
 def test_that_who_serves_may_take_all_connections_is_found(shared: Endpoint, database: SharedDatabase) -> None:

@@ -179,9 +179,11 @@ def attacked(
     attempts: int = ATTEMPTS,
     read: tuple[str, ...] | None = NAMES,
 ) -> Counter[str]:
-    """Do random works beside the agent until it has made so many attempts, and assert that nothing outside was written,
-    and none of the files `read` (None: nothing of that is asserted) was read. Return how often each work was done."""
+    """Do random works beside the agent until it has made so many attempts and each work was tried, and assert that
+    nothing outside was written, and none of the files `read` (None: nothing of that is asserted) was read. Return how
+    often each work was done."""
     chance, made, done, stopped = random.Random(seed), 0, Counter[str](), Counter[str]()
+    untried = set(works)
     sees_reading = read is not None and cell.sees_reading()
     before = {path: one[:3] for path, one in everything_in(cell.outside).items() if path != "."}
     cell.forget_reading()
@@ -189,8 +191,9 @@ def attacked(
     until = time.monotonic() + 10 * patience()
     with agent_in(cell, seed) as agent:
         assert agent.stdout is not None
-        while (made < attempts or len(done) + len(stopped) < len(works)) and time.monotonic() < until:
+        while (made < attempts or untried) and time.monotonic() < until:
             name, work = chance.choice(list(works.items()))
+            untried.discard(name)
             try:
                 found = work()
                 done[name] += 1
@@ -199,7 +202,7 @@ def attacked(
                 stopped[f"{name}: {type(error).__name__}"] += 1
             made += len(agent.stdout.read() or b"")
             assert not sees_reading or cell.read_times(read or ()) == times, (done, stopped)
-    assert made >= attempts, (made, done, stopped)
+    assert made >= attempts and not untried, (made, done, stopped)
     assert {path: one[:3] for path, one in everything_in(cell.outside).items() if path != "."} == before
     return done
 

@@ -399,7 +399,7 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
 
     for number, seed in enumerate(seeds(name)):
         (corpus / f"seed-{number}").write_bytes(seed)
-    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-rss_limit_mb=2048", str(corpus)], target)
+    atheris.Setup([sys.argv[0], f"-max_total_time={seconds}", "-timeout=60", "-rss_limit_mb=2048", str(corpus)], target)
     atheris.Fuzz()
 
 

@@ -150,7 +150,7 @@ class Database:
 
     def start(self) -> None:
         options = postgres_server._OPTIONS.format(folder=self.server.folder)
-        self._control("-w", "-t", "30", "-l", f"{self.server.folder}/log", "-o", options, "start")
+        self._control("-w", "-t", f"{patience():.0f}", "-l", f"{self.server.folder}/log", "-o", options, "start")
 
     def dump(self, name: str = DATABASE) -> bytes:
         """All rows of all tables."""

@@ -24,6 +24,10 @@ NOTES = (
 )
 
 
+PURGED = "passport of the canary"
+"""Of the last note. It can be guessed, so the wizard offers to keep a print of it."""
+
+
 def live_and_record(story: Story) -> None:
     _found(story)
     _live(story)
@@ -140,16 +144,19 @@ def record_purges(story: Story) -> None:
     ids = [each["id"] for each in story.run("status")["agents"]]
     for agent_id in ids:
         words = ("purge", agent_id, "--dry-run")
-        story.record(*words, "--text-stdin", text=NOTES[-1], as_words=words)
+        story.record(*words, "--text-stdin", text=PURGED, as_words=words)
+        story.record(*words, "--text-stdin", "--keep-print", text=PURGED)
         story.record("purge", agent_id, "--dry-run", "--all")
     looking = {"text": "Destroying it in the histories", "done": 0, "total": 4}
     progress = [{**looking, "done": done, "rate": 2.0, "seconds_left": 2 - done / 2} for done in range(5)]
     for agent_id in ids:
         words = ("purge", agent_id, "--yes")
-        done = story.record(*words, "--text-stdin", text=NOTES[-1], as_words=words, progress=progress)
+        done = story.record(*words, "--text-stdin", text=PURGED, as_words=words, progress=progress)
         story.record("receipts", "show", done["receipt"])
         if agent_id == ids[0]:
             _record_receipt(story, agent_id, done["receipt"])
+        for more in (("--dry-run",), ()):
+            story.record("purge", agent_id, "--let-in", *more)
     for agent_id in ids:
         done = story.record("purge", agent_id, "--yes", "--all", progress=progress)
         story.record("receipts", "show", done["receipt"])

@@ -38,13 +38,13 @@ def files(state_dir: Path) -> list[Path]:
 def learned(state_dir: Path) -> Iterator[Secret]:
     """The secrets in all of them."""
     for file in files(state_dir):
-        yield from _secrets_in(file) or ()
+        yield from _secrets_in(file, state_dir) or ()
 
 
 def named(state_dir: Path) -> Iterator[Leftover]:
     """The files in which a secret stands, or may stand because they do not parse."""
     for file in files(state_dir):
-        found = _secrets_in(file)
+        found = _secrets_in(file, state_dir)
         if found is None or found:
             yield _leftover(file)
 
@@ -60,10 +60,10 @@ def _leftover(file: Path) -> Leftover:
     return Leftover(file, "left behind by a migration", made_again=False, advice=advice)
 
 
-def _secrets_in(file: Path) -> list[Secret] | None:
+def _secrets_in(file: Path, state_dir: Path) -> list[Secret] | None:
     """None where nobody can say."""
     try:
-        found = finder.secrets_in_json5(read_small(file), secrets.service_of)
+        found = finder.secrets_in_json5(read_small(file, state_dir), secrets.service_of)
     except FileNotFoundError:
         return []
     except (OSError, UnparsableSecrets):

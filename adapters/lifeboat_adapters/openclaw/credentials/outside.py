@@ -19,7 +19,7 @@ def files(installation: Installation, whole: includes.Whole) -> dict[Path, str]:
     if folder is None:
         return {}
     base = folder.resolve()
-    parts = {part.file: paths.CONFIG for part in whole.parts if not part.file.resolve().is_relative_to(base)}
+    parts = {part.file: paths.CONFIG for part in whole.parts if not part.file.is_relative_to(base)}
     profiles = f"agents/{installation.native_id}/agent/auth-profiles.json"
     names = {folder / name: name for name in (".env", paths.SECRETS, profiles)}
     names[installation.config or folder / paths.CONFIG] = paths.CONFIG

@@ -31,7 +31,7 @@ def share(installation: Installation, path: str, data: bytes) -> bytes | None:
     home = paths.in_home(path)
     if home is None or not installation.sharing or installation.config is None or installation.state_dir is None:
         return data
-    whole = includes.read_or_backup(installation.config)
+    whole = includes.read_or_backup(installation.config, installation.state_dir)
     mine = shares.share_of(whole.values, installation.native_id)
     return data if mine is None else _share_of_file(home, data, mine, whole.inside(installation.state_dir))
 

@@ -37,9 +37,14 @@ def of_order(order: HookOrder) -> Told:
     return Told(order.agent, order.program, None if order.home is None else str(order.home))
 
 
+def state_dir_of(folder: Path) -> Path:
+    """Return the state folder, below which no link is followed, of a hook's folder."""
+    return folder.parent.parent
+
+
 def read(folder: Path) -> Note | None:
     """The note in a hook's folder; None where there is none that can be read."""
     try:
-        return msgspec.json.decode(read_small(folder / NAME), type=Note)
+        return msgspec.json.decode(read_small(folder / NAME, state_dir_of(folder)), type=Note)
     except (OSError, msgspec.MsgspecError):
         return None

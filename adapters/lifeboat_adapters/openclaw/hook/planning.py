@@ -98,7 +98,7 @@ def _config(installation: Installation) -> JsonObject:
     if installation.config is None:
         return {}
     try:
-        return includes.read_or_backup(installation.config).values
+        return includes.read_or_backup(installation.config, installation.state_dir).values
     except RuntimeConfigError as error:
         raise NoHook(error.message, fix=error.fix) from error
 
@@ -137,12 +137,12 @@ def _constant() -> dict[str, bytes]:
 
 def _changed(folder: Path, wanted: dict[str, bytes]) -> dict[Path, bytes]:
     """Of files by name, those that do not stand so in a folder."""
-    return {folder / name: data for name, data in wanted.items() if _read(folder / name) != data}
+    return {folder / name: data for name, data in wanted.items() if _read(folder, name) != data}
 
 
-def _read(file: Path) -> bytes | None:
+def _read(folder: Path, name: str) -> bytes | None:
     try:
-        return read_small(file)
+        return read_small(folder / name, notes.state_dir_of(folder))
     except OSError:
         return None
 

@@ -125,7 +125,7 @@ def _waiting(installation: Installation) -> Iterator[Profile]:
     folder = (installation.state_dir or installation.workspace) / "agents"
     for path in sorted(folder.glob(f"*/agent/{_FILE}")):
         try:
-            yield from profiles.in_file(read_small(path))
+            yield from profiles.in_file(read_small(path, installation.grounds))
         except (OSError, ValueError):
             continue
 
@@ -235,7 +235,7 @@ def _legacy_file(state_dir: Path, owner: str, listed: list[_Wanted], now: str) -
     """Merged with a file that waits there already."""
     path = state_dir / "agents" / owner / "agent" / _FILE
     try:
-        found: bytes | None = read_small(path)
+        found: bytes | None = read_small(path, state_dir)
     except OSError:
         found = None
     try:

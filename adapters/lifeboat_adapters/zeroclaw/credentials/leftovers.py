@@ -38,7 +38,7 @@ def files(installation: Installation) -> list[Path]:
 def learned(installation: Installation) -> Iterator[Secret]:
     """The secrets in all of them, and the key that opens the configuration's: its text is in no archive either."""
     for file in files(installation):
-        yield from secrets.opened(installation, _secrets_in(file) or [])
+        yield from secrets.opened(installation, _secrets_in(file, installation) or [])
     if installation.state_dir is None:
         return
     try:
@@ -53,14 +53,14 @@ def learned(installation: Installation) -> Iterator[Secret]:
 def named(installation: Installation) -> Iterator[Leftover]:
     """The files in which a secret stands in clear, or may stand because they do not parse."""
     for file in files(installation):
-        found = _secrets_in(file)
+        found = _secrets_in(file, installation)
         if found is None or any(not codec.is_encrypted(secret.value) for secret in found):
             is_login = any(fnmatchcase(file.name, glob) for glob in _LOGINS)
             what = "a login that was not finished" if is_login else "a copy that ZeroClaw made before an upgrade"
             yield Leftover(file, what, made_again=False, advice=_ADVICE)
 
 
-def _secrets_in(file: Path) -> list[Secret] | None:
+def _secrets_in(file: Path, installation: Installation) -> list[Secret] | None:
     """None where nobody can say."""
     name = file.name
     if fnmatchcase(name, "auth-*"):
@@ -68,7 +68,7 @@ def _secrets_in(file: Path) -> list[Secret] | None:
     elif name != ".env":
         name = paths.CONFIG
     try:
-        return secrets.find(f"{paths.HOME}{name}", read_small(file)) or []
+        return secrets.find(f"{paths.HOME}{name}", read_small(file, installation.grounds)) or []
     except FileNotFoundError:
         return []
     except (OSError, UnparsableSecrets):

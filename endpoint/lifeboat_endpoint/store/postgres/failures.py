@@ -41,7 +41,8 @@ _NOT_LET_IN = (
 _ALL_TAKEN = ("too many clients", "too many connections", "remaining connection slots")
 """The client library tells no SQLSTATE (53300) of a connection that was not made."""
 _TAKEN_FIX = (
-    "psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in endpoint.json"
+    "as a superuser: psql -c 'select usename, count(*) from pg_stat_activity group by 1', then fewer `connections` in"
+    " endpoint.json, or a `connection limit` for the role that takes them"
 )
 _OF_POOLER = "unsupported startup parameter"
 _ADDRESS_FIX = "look at the address (`store` in endpoint.json), at pg_hba.conf, and at the passwords or certificates"
