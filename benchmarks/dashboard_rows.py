@@ -20,12 +20,12 @@ from benchmarks.terminal import SIZE, Terminal, terminal
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.control import last_status
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import last_status
 from lifeboat_keys import signing
+from lifeboat_vault.vault import Draft, EntryPut
 
 MIB = 1 << 20
 AGENTS = 50

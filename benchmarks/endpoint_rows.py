@@ -13,10 +13,10 @@ from benchmarks.endpoints import Endpoint
 from benchmarks.measure import Budget, Row
 from benchmarks.scale import Scale
 
-from lifeboat_daemon.health.standing import OK
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_core.health.standing import OK
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.replicating import replicate
 
 WORKERS = 2
 MIB = 1 << 20

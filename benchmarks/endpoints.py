@@ -21,7 +21,7 @@ from benchmarks.load import Connection
 
 HOST = "127.0.0.1"
 _ROOT = Path(__file__).parent.parent
-_SERVE = "import sys; from lifeboat_daemon.cli import main; main(sys.argv[1:])"
+_SERVE = "import sys; from lifeboat_cli import main; main(sys.argv[1:])"
 
 Request = tuple[str, str, Path | None]
 """Method, target, the file with the body."""

@@ -18,7 +18,7 @@ from benchmarks.sender import Sender
 from lifeboat_alf import ids
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Retention, Vault, take_over
+from lifeboat_vault.vault import Retention, Vault, take_over
 
 _APART = timedelta(minutes=5)
 _DAY = "2026-10-01T08:00:00.000Z"

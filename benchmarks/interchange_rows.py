@@ -71,7 +71,7 @@ def one_section(folder: Path, scale: Scale) -> Iterator[Row]:
 def _times(data: bytes, runs: int) -> list[float]:
     """Seconds, each the median: the last conversation of a file that was read, of one that was not, the whole file, its
     lines."""
-    from lifeboat_adapters.aicf.document import emit, find_section, parse
+    from lifeboat_formats.aicf.document import emit, find_section, parse
 
     text = data.decode()
     name, ident = "CONVERSATION", text.rpartition("@CONVERSATION:")[2].partition("\n")[0]

@@ -13,11 +13,11 @@ from benchmarks import endpoints, measure, prose, rivals, subject, workspaces
 from benchmarks.endpoints import Endpoint
 from benchmarks.scale import Scale
 
-from lifeboat_daemon.health.standing import OK
-from lifeboat_daemon.remotes import adding
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.join import Given
-from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_core.health.standing import OK
+from lifeboat_core.remotes import adding
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.join import Given
+from lifeboat_core.remotes.replicating import replicate
 from lifeboat_endpoint.endpoint import Endpoint as Opened
 from lifeboat_endpoint.tenancy.callers import PURGE
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from lifeboat_alf import codec
 from lifeboat_alf.purging import Wanted
-from lifeboat_daemon.purge import doing
-from lifeboat_daemon.purge.request import Request
+from lifeboat_core.purge import doing
+from lifeboat_core.purge.request import Request
 
 HERE = "here"
 

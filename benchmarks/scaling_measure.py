@@ -32,7 +32,7 @@ from lifeboat_alf import ids
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.service.receiving import Sent
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Retention, Vault
+from lifeboat_vault.vault import Retention, Vault
 
 SHAPES = {"quiet": (200, 1), "normal": (6_500, 1), "busy": (18_500, 1), "load": (pushing.LOG, pushing.MEMORIES)}
 """Characters of a log that is written anew, and new memories of 300."""

@@ -16,10 +16,10 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 _LOG = "raw/openclaw/memory/today.md"
 _RECORDS = 8

@@ -19,11 +19,11 @@ from lifeboat_alf import ids
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.client import Client
-from lifeboat_daemon.errors import ServiceError
 
 T = TypeVar("T")
 PATIENCE = 600.0

@@ -13,8 +13,8 @@ from benchmarks.measure import Budget, Row
 from benchmarks.scale import Scale
 from benchmarks.served import Served
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
 
 QUIET = 2.0
 """Seconds: `capture.quiet` as it comes."""

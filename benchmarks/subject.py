@@ -17,12 +17,12 @@ from lifeboat_alf.delta import write_delta
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
-from lifeboat_daemon.search import search
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories.search import search
+from lifeboat_core.restore import RestoreOptions, opened_plan, run
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def protect(workspace: Path, home: Path, runtime: str = "openclaw", **environmen
 
 def reopen(workspace: Path, home: Path, **environment: str) -> Subject:
     """The same agent, in another process."""
-    from lifeboat_daemon.agent import find
+    from lifeboat_core.agents.agent import find
 
     opened = context(home, **environment)
     return Subject(opened, find(opened, str(workspace)))

@@ -18,7 +18,7 @@ from support.patience import patience
 from support.prepared_folders import PreparedFolders
 
 if TYPE_CHECKING:
-    from support.daemon.protected import Protected
+    from support.core.protected import Protected
 
 pytest_plugins = ["support.parallel"]
 
@@ -105,7 +105,7 @@ def prepared_folders(tmp_path_factory: pytest.TempPathFactory) -> PreparedFolder
 @pytest.fixture
 def ada(prepared_folders: PreparedFolders) -> Protected:
     """Return an agent that was just added, with its first sequence. A file whose tests need more defines its own."""
-    from support.daemon.protected import protected_agent
+    from support.core.protected import protected_agent
 
     return prepared_folders.restore("agent just added", protected_agent)
 

@@ -6,6 +6,6 @@ questions and warnings go to standard error. Exit status: 0 done, 1 failed, 2 wr
 
 from __future__ import annotations
 
-from lifeboat_daemon.cli.program import main
+from lifeboat_cli.program import main
 
 __all__ = ["main"]

@@ -10,43 +10,42 @@ import sys
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.cli import command_again
-from lifeboat_daemon.cli.lazy import LazyGroup
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.errors import DiskFull, UnexpectedError
-from lifeboat_daemon.safe_text import block_text, json_text
-from lifeboat_daemon.system_refusals import of_system
+from lifeboat_cli.terminal import command_again
+from lifeboat_cli.terminal.lazy import LazyGroup
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.errors import DiskFull, UnexpectedError
+from lifeboat_core.system_refusals import of_system
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.safe_text import block_text, json_text
 from lifeboat_keys.hardening import no_core_dumps
 
-_HERE = "lifeboat_daemon.cli"
 COMMANDS = {
-    "setup": f"{_HERE}.setup:setup",
-    "tui": f"{_HERE}.tui:tui",
-    "demo": f"{_HERE}.demo:demo",
-    "agents": f"{_HERE}.agents:agents",
-    "keys": f"{_HERE}.keys:keys",
-    "status": f"{_HERE}.status:status",
-    "sync": f"{_HERE}.sync:sync",
-    "timeline": f"{_HERE}.history:timeline",
-    "label": f"{_HERE}.history:label",
-    "log": f"{_HERE}.log:log",
-    "diff": f"{_HERE}.history:diff",
-    "search": f"{_HERE}.history:search",
-    "records": f"{_HERE}.records:records",
-    "receipts": f"{_HERE}.purge_receipts:purge_receipts",
-    "restore": f"{_HERE}.restore:restore",
-    "undo": f"{_HERE}.restore:undo",
-    "purge": f"{_HERE}.purge:purge",
-    "verify": f"{_HERE}.restore:verify",
-    "remote": f"{_HERE}.remote:remote",
-    "config": f"{_HERE}.config:config",
-    "daemon": f"{_HERE}.daemon:daemon",
-    "service": f"{_HERE}.service:service",
-    "doctor": f"{_HERE}.doctor:doctor",
-    "endpoint": f"{_HERE}.endpoint:endpoint",
-    "alf": f"{_HERE}.alf:alf",
-    "completion": f"{_HERE}.completion:completion",
+    "setup": "lifeboat_cli.setup.setup:setup",
+    "tui": "lifeboat_cli.commands.tui:tui",
+    "demo": "lifeboat_cli.commands.demo:demo",
+    "agents": "lifeboat_cli.agents.agents:agents",
+    "keys": "lifeboat_cli.keys.keys:keys",
+    "status": "lifeboat_cli.status.status:status",
+    "sync": "lifeboat_cli.commands.sync:sync",
+    "timeline": "lifeboat_cli.history.history:timeline",
+    "label": "lifeboat_cli.history.history:label",
+    "log": "lifeboat_cli.history.log:log",
+    "diff": "lifeboat_cli.history.history:diff",
+    "search": "lifeboat_cli.history.history:search",
+    "records": "lifeboat_cli.history.records:records",
+    "receipts": "lifeboat_cli.purge.purge_receipts:purge_receipts",
+    "restore": "lifeboat_cli.restore.restore:restore",
+    "undo": "lifeboat_cli.restore.restore:undo",
+    "purge": "lifeboat_cli.purge.purge:purge",
+    "verify": "lifeboat_cli.restore.restore:verify",
+    "remote": "lifeboat_cli.remote.remote:remote",
+    "config": "lifeboat_cli.commands.config:config",
+    "daemon": "lifeboat_cli.commands.daemon:daemon",
+    "service": "lifeboat_cli.commands.service:service",
+    "doctor": "lifeboat_cli.commands.doctor:doctor",
+    "endpoint": "lifeboat_cli.endpoint:endpoint",
+    "alf": "lifeboat_cli.archives.alf:alf",
+    "completion": "lifeboat_cli.commands.completion:completion",
 }
 INTERRUPTED = 130
 
@@ -89,7 +88,7 @@ def program(context: click.Context, as_json: bool) -> None:
 def _show_version(context: click.Context) -> None:
     """Imported when it is asked for: it looks at what is installed."""
     from lifeboat_alf import codec
-    from lifeboat_daemon.running_versions import running_versions, version_lines
+    from lifeboat_cli.support.running_versions import running_versions, version_lines
 
     if context.params.get("as_json"):
         click.echo(json_text(codec.encode_pretty(running_versions()).decode()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon.errors import Busy, DaemonError, DiskFull, ReaderGone, SystemRefused, UnexpectedError
+from lifeboat_core.errors import Busy, DaemonError, DiskFull, ReaderGone, SystemRefused, UnexpectedError
 
 if TYPE_CHECKING:
     import sqlite3  # a megabyte, and the daemon has no database

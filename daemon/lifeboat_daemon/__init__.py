@@ -1,1 +1,1 @@
-"""The daemon and the command line: homes, agents, capture, restore."""
+"""The daemon: it watches, schedules, answers its socket and starts workers."""

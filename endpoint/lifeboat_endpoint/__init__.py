@@ -1,1 +1,1 @@
-"""The vault, and everything that keeps states of agents: stores, history, thinning, verification."""
+"""An endpoint: tenants, engines, HTTP, workers, maintenance."""

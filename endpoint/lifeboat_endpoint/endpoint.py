@@ -30,11 +30,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
-from lifeboat_endpoint import errors, settings
-from lifeboat_endpoint.at_rest import kept_secrets, moved_source
-from lifeboat_endpoint.at_rest.data_keys import DataKeys
-from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.at_rest.key_sources.file import SCHEME, default_file
+from lifeboat_endpoint import settings
 from lifeboat_endpoint.engines import opening
 from lifeboat_endpoint.engines.contract import Engine
 from lifeboat_endpoint.engines.files import TENANTS
@@ -49,6 +45,11 @@ from lifeboat_endpoint.tenancy.control_file import CONTROL, create_control
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest import kept_secrets, moved_source
+from lifeboat_vault.at_rest.data_keys import DataKeys
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.at_rest.key_sources.file import SCHEME, default_file
 
 SIGNING = "signing"
 TRANSFER_KEY = "transfer_key"

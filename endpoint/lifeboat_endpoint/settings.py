@@ -8,8 +8,8 @@ import msgspec
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.vault.retention import Retention
+from lifeboat_vault import errors
+from lifeboat_vault.vault.retention import Retention
 
 FILE = "endpoint.json"
 KIND = "lifeboat endpoint"

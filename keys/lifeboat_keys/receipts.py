@@ -151,7 +151,7 @@ def verify(receipt: VaultReceipt, *, trusted: Trusted | None, endpoints: Mapping
 
 
 def sign_purge(statement: JsonObject, device: DeviceKey) -> JsonObject:
-    """The signature of a whole purge's receipt (see `lifeboat_daemon.purge.receipts`), at each of its changes."""
+    """The signature of a whole purge's receipt (see `lifeboat_core.purge.receipts`), at each of its changes."""
     return device.testify(_PURGE_CONTEXT, statement)
 
 

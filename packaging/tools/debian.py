@@ -25,7 +25,7 @@ _TEMPLATES = ROOT / "packaging" / "debian"
 _SCRIPTS = ("postinst", "prerm", "postrm")
 _MAINTAINER = "Agent Lifeboat contributors <agent-lifeboat@localhost.invalid>"
 """Who distributes packages puts an address that answers into LIFEBOAT_MAINTAINER."""
-_RUN = "from lifeboat_daemon.cli import main; main()"
+_RUN = "from lifeboat_cli import main; main()"
 _UNIT = f"""
 from lifeboat_daemon.units.systemd import render
 from lifeboat_daemon.units.unit import Program

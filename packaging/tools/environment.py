@@ -21,7 +21,7 @@ PLACE = "usr/lib/agent-lifeboat"
 _LAUNCHER = f"""#!/{PLACE}/bin/python3 -I
 import sys
 
-from lifeboat_daemon.cli import main
+from lifeboat_cli import main
 
 sys.exit(main())
 """

@@ -10,8 +10,8 @@ import sys
 
 import click
 
-from lifeboat_daemon.cli.examples import listed, typed
-from lifeboat_daemon.cli.program import program
+from lifeboat_cli.program import program
+from lifeboat_cli.terminal.examples import listed, typed
 
 _ENDING = r"""
 .SH EXIT STATUS

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 from lifeboat_adapters import registry
 from lifeboat_adapters.contract import Adapter, DerivationContext, Installation
-from lifeboat_adapters.interchange import registry as formats
-from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_adapters.openclaw import databases
 from lifeboat_adapters.openclaw.restore.merging import merge_profiles
 from lifeboat_adapters.zeroclaw import ADAPTER as ZEROCLAW
 from lifeboat_alf import layout, testing
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.testing import MemoryState
-from lifeboat_daemon.exchange import conversion_options
+from lifeboat_core.exchange import conversion_options
+from lifeboat_formats.interchange import registry as formats
+from lifeboat_formats.interchange.contract import Surroundings
 from support.adapters.openclaw_derived import FileMap
 from support.adapters.openclaw_workspaces import OLD, make_state_dir
 from support.alf.any_shape import replaced, spoiled

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters import database_reading
-from lifeboat_adapters.aionforge import data_dir
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Grounds, followed
@@ -29,6 +28,7 @@ from lifeboat_adapters.registry import adapter
 from lifeboat_adapters.small_files import read_small
 from lifeboat_adapters.testing.looking import rows_of
 from lifeboat_adapters.zeroclaw import paths as zeroclaw_paths
+from lifeboat_formats.aionforge import data_dir
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import NEW, OLD
 from support.adapters.zeroclaw_installs import make_install

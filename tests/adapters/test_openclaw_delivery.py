@@ -19,7 +19,7 @@ from lifeboat_adapters.openclaw import paths
 from lifeboat_adapters.openclaw.restore import delivery
 from lifeboat_adapters.openclaw.restore.delivery import deliveries, not_arrived
 from lifeboat_adapters.secrets import dotenv
-from support.daemon.credentialed import Machine
+from support.core.credentialed import Machine
 
 NOW = "2026-11-20T12:00:00Z"
 NOW_MS = 1_795_176_000_000

@@ -8,7 +8,7 @@ import pytest
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.zeroclaw import ADAPTER, placement
 from support.adapters.zeroclaw_installs import make_install
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 
 RAW, HOME = "raw/zeroclaw/", "raw/zeroclaw-home/"
 

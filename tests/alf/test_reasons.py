@@ -6,7 +6,7 @@ import pytest
 
 from lifeboat_adapters.credentials import StaysOut
 from lifeboat_alf.reasons import Reason, ReasonCode, reason_code, reason_text
-from lifeboat_daemon.restore.reasons import LeftOutCode, ReissueCode
+from lifeboat_core.restore.reasons import LeftOutCode, ReissueCode
 
 PARAMETERS = {
     name: name.upper() for name in ("id", "key", "kind", "message", "name", "problem", "reason", "runtime", "target")

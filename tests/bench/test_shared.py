@@ -9,8 +9,8 @@ import pytest
 from benchmarks import pushing, shared_agents, shared_engine, shared_rows, small_objects
 from benchmarks.shared_engine import Cluster
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects.address import checked, opened
+from lifeboat_endpoint.engines.objects.address import checked, opened
+from lifeboat_vault import errors
 from support import postgres_server
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.cli import program
+from lifeboat_cli import program
 from support.adapters import openclaw_workspaces
-from support.daemon import cli_client
+from support.cli import cli_client
 
 run = cli_client.run
 

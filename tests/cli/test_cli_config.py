@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
+from lifeboat_cli import program
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import client
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.daemon.control_servers import Served
 from support.patience import patience
 from support.waiting import until
@@ -126,7 +126,7 @@ def test_a_pause_that_was_given_in_hours_still_is_one(agent: str) -> None:
 
 
 def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_daemon.poke._PATIENCE", patience())
+    monkeypatch.setattr("lifeboat_daemon.control.poke._PATIENCE", patience())
     told: list[dict[str, Any]] = []
 
     async def reload(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def test_a_running_daemon_is_told_of_every_change(agent: str, monkeypatch: pytes
 def test_a_daemon_that_fails_or_does_not_answer_fails_no_command(
     isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_daemon.poke._PATIENCE", 0.2)
+    monkeypatch.setattr("lifeboat_daemon.control.poke._PATIENCE", 0.2)
     monkeypatch.setattr(client, "running", lambda home, files, _, real=client.running: real(home, files, patience()))
     asked: list[str] = []
 

@@ -15,16 +15,17 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import activity_following, lifecycle
-from lifeboat_daemon.activity import Activity
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
+from lifeboat_cli import program
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.history.activity import Activity
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.control import activity_following
 from lifeboat_daemon.control.client import running
-from lifeboat_daemon.errors import ServiceError
+from lifeboat_daemon.service import lifecycle
 from lifeboat_daemon.service.single import holder
 from lifeboat_daemon.units import systemd
 from support import preloaded
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 from support.preloaded import Call, inline
@@ -135,7 +136,7 @@ def test_a_daemon_that_cannot_begin_says_why() -> None:
 
 _SILENT = """
 import signal, sys
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.service.single import service_lock
 with service_lock(Context.open(), "0.0.1"):
     print("held", flush=True)

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams import clock as clocks
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
-from support.daemon.protected import Protected
+from support.cli.cli_client import run
+from support.core.machines import Machine
+from support.core.protected import Protected
 
 PASSPHRASE = "a boat under the bridge"
 

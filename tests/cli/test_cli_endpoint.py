@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.endpoint_tenants import keeping
-from lifeboat_endpoint import errors
+from lifeboat_cli import program
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.endpoint.endpoint_tenants import keeping
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.vault import EntryPut
-from support.daemon.cli_client import Json, run
+from lifeboat_vault import errors
+from lifeboat_vault.vault import EntryPut
+from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.keeping import AGENT, OTHER, with_history
 

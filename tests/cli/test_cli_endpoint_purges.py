@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.redactions import Redaction
-from lifeboat_daemon.cli import program
+from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import AgentErased
-from lifeboat_endpoint.remote.checks.trial import NAME, Machine
-from support.daemon.cli_client import Json, run
+from lifeboat_vault.errors import AgentErased
+from lifeboat_vault.remote.checks.trial import NAME, Machine
+from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 
 

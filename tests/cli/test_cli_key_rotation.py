@@ -10,16 +10,16 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import verification
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_cli import program
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
 from lifeboat_keys.errors import KeysError, NoKey, OtherKey, StoreReadOnly, UnknownMachine
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run
-from support.daemon.protected import MEMORY, Protected
+from support.cli.cli_client import run
+from support.core.protected import MEMORY, Protected
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")
 CONFIG = '{ gateway: { auth: { mode: "token", token: "0123456789abcdef0123456789abcdef" } } }\n'

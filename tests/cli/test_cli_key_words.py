@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_keys.user_key import UserKey
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals on Windows", allow_module_level=True)

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
+from lifeboat_cli import program
+from lifeboat_core.home.context import Context
 from lifeboat_keys.stores import keyring
 from lifeboat_keys.user_key import UserKey
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir, make_workspace
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.keys import keyring_fakes
 from support.patience import patience
 

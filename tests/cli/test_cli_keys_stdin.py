@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_keys.user_key import UserKey
 from support import preloaded
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("lightest_wrapping")

@@ -14,10 +14,10 @@ import pytest
 
 from lifeboat_adapters import registry
 from lifeboat_adapters.openclaw import config
-from lifeboat_daemon.cli import program
+from lifeboat_cli import program
 from support import preloaded
 from support.adapters import openclaw_workspaces
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.patience import patience
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
@@ -200,12 +200,12 @@ def test_a_folder_that_is_not_there_is_said_without_scratch_names(ada: str, work
 
 
 def test_a_busy_agent_keeps_the_number_of_its_sequence(ada: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lifeboat_daemon.errors import Busy
+    from lifeboat_core.errors import Busy
 
     def busy(*_: object, **__: object) -> None:
         raise Busy("process 1 holds it (capture)")
 
-    monkeypatch.setattr("lifeboat_daemon.syncing.capture", busy)
+    monkeypatch.setattr("lifeboat_core.agents.syncing.capture", busy)
     (one,) = cli_client.run("sync", expect=1)["agents"]
     assert one["sequence"] == 0 and one["state"] == "error"
 
@@ -263,7 +263,7 @@ def test_a_shell_is_offered_agents_sequences_settings_and_runtimes(
 
 
 def test_every_command_has_a_sentence_that_fits_its_list_and_every_example_is_understood() -> None:
-    from lifeboat_daemon.cli.examples import listed
+    from lifeboat_cli.terminal.examples import listed
     from support.docs import doc_pages
 
     commands = doc_pages.commands()

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.safe_text import block_text
+from lifeboat_cli import program
+from lifeboat_core.texts.safe_text import block_text
 from support import preloaded
 from support.adapters import openclaw_workspaces
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.patience import patience
 
 LIFEBOAT = Path(sysconfig.get_path("scripts")) / "lifeboat"
@@ -53,7 +53,7 @@ def test_an_error_nobody_foresaw_is_said_without_a_trace(
     def broken(*_: object) -> None:
         raise RuntimeError("the unforeseen")
 
-    monkeypatch.setattr("lifeboat_daemon.status.everyone", broken)
+    monkeypatch.setattr("lifeboat_core.health.status.everyone", broken)
     assert program.run(["status"]) == 1
     said = capsys.readouterr().err
     assert "RuntimeError: the unforeseen" in said and "Traceback" not in said
@@ -63,7 +63,7 @@ def test_a_full_disk_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("lifeboat_daemon.status.everyone", full)
+    monkeypatch.setattr("lifeboat_core.health.status.everyone", full)
     document = cli_client.run("status", expect=1)
     assert document["error"]["code"] == "disk_full" and document["error"]["retryable"] is True
 
@@ -121,7 +121,7 @@ def _read_all(descriptor: int) -> str:
 
 def test_no_command_loads_the_dashboard_or_the_network() -> None:
     code = (
-        "import sys; from lifeboat_daemon.cli import program; program.run(['--help'])\n"
+        "import sys; from lifeboat_cli import program; program.run(['--help'])\n"
         "sys.exit(any(name in sys.modules for name in ('textual', 'httpx', 'keyring', 'sqlalchemy', 'pydantic')))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=patience()).returncode == 0
@@ -149,7 +149,7 @@ def test_the_demonstration_holds_all_it_says(capsys: pytest.CaptureFixture[str])
 def test_the_demonstration_fails_when_a_byte_is_lost(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from lifeboat_daemon.demo import story
+    from lifeboat_cli.demo import story
 
     honest = story.restore
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.remotes import redacting
-from lifeboat_daemon.remotes.redacting_notes import Notes
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import doing, receipts
+from lifeboat_core.remotes import redacting
+from lifeboat_core.remotes.redacting_notes import Notes
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteRefused, RemoteUnreachable
-from support.daemon.cli_client import Json, run
-from support.daemon.machines import Machine
-from support.daemon.purge_receipt_home import Purged
+from lifeboat_vault.errors import RemoteRefused, RemoteUnreachable
+from support.cli.cli_client import Json, run
+from support.core.machines import Machine
+from support.core.purge_receipt_home import Purged
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.purge import receipt_store, receipts
-from support.daemon.cli_client import run
-from support.daemon.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
+from lifeboat_cli import program
+from lifeboat_core.purge import receipt_store, receipts
+from support.cli.cli_client import run
+from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged
 
 Json = dict[str, Any]
 
@@ -223,8 +223,8 @@ def test_an_exported_file_is_new_and_for_its_owner_alone(ada: Purged) -> None:
 def test_nobody_is_asked_for_the_second_token_where_nobody_can_answer(
     ada: Purged, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_daemon.remotes import registry
-    from lifeboat_daemon.remotes.contract import RemoteConfig
+    from lifeboat_core.remotes import registry
+    from lifeboat_core.remotes.contract import RemoteConfig
 
     registry.save(ada.context, RemoteConfig("office", "https://boat.example.com", id=WAITING))
     monkeypatch.setattr("sys.stdin", io.StringIO(""))

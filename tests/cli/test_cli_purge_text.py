@@ -11,11 +11,11 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.cli.purge_text import what
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT
+from lifeboat_cli import program
+from lifeboat_cli.purge.purge_text import what
+from support.cli.cli_client import run
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT
 from support.disguises import over_two_pages
 
 

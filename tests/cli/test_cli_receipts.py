@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lifeboat_daemon.cli.receipts import counts_line, detail_lines
+from lifeboat_cli.history.receipts import counts_line, detail_lines
 from support.adapters import openclaw_workspaces
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Json = dict[str, Any]
 

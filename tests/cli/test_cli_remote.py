@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import times
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import conforming, endpoint_calls, registry
+from lifeboat_cli import program
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import conforming, endpoint_calls, registry
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteBusy
-from lifeboat_endpoint.remote import conformance
-from lifeboat_endpoint.remote.join import Join, line
 from lifeboat_keys import kit
-from support.daemon.authorities import Authority
-from support.daemon.cli_client import Json, run
+from lifeboat_vault.errors import RemoteBusy
+from lifeboat_vault.remote import conformance
+from lifeboat_vault.remote.join import Join, line
+from support.cli.cli_client import Json, run
+from support.core.authorities import Authority
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.talking_server import TalkingServer, status, talking_server
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.units import systemd
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 
@@ -88,7 +88,7 @@ def test_a_machine_without_agents_gets_its_key_all_the_same() -> None:
 
 def test_what_could_not_be_done_is_named_and_the_rest_is_done(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lifeboat_alf.errors import LifeboatError
-    from lifeboat_daemon import agents
+    from lifeboat_core.agents import agents
 
     add = agents.add
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.endpoint.endpoint_servers import running_endpoint
 

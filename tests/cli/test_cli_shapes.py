@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support.adapters import openclaw_workspaces
-from support.daemon import cli_client
+from support.cli import cli_client
 
 run = cli_client.run
 

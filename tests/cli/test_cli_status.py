@@ -16,17 +16,18 @@ import pytest
 from rich.console import Console
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli import program, status_watch
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.health import standing
-from lifeboat_daemon.health.standing import Facts, KeyFacts
-from lifeboat_daemon.status import status
+from lifeboat_cli import program
+from lifeboat_cli.status import status_watch
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.health import standing
+from lifeboat_core.health.standing import Facts, KeyFacts
+from lifeboat_core.health.status import status
 from support import preloaded
-from support.daemon import cli_client
+from support.cli import cli_client
+from support.core.protected import Protected
 from support.daemon.control_servers import Served
-from support.daemon.protected import Protected
 from support.patience import patience
 from support.waiting import until
 

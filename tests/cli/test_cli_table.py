@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from lifeboat_daemon.cli.table import sentence_lines, table_lines
-from lifeboat_daemon.words import NO_BREAK
+from lifeboat_cli.terminal.table import sentence_lines, table_lines
+from lifeboat_core.texts.words import NO_BREAK
 
 COLUMNS = ("agent", "workspace", "why")
 ROW = ("Juniper", "/data/ada/.openclaw/workspaces/the-long-one/skills", "4 secrets cut out and sealed")

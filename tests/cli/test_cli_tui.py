@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program, tui
-from lifeboat_daemon.errors import UnexpectedError
+from lifeboat_cli import program
+from lifeboat_cli.commands import tui
+from lifeboat_core.errors import UnexpectedError
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_workspace
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.patience import patience
 from support.terminal import DASHBOARD, Terminal
 

@@ -15,13 +15,13 @@ from typing import Any
 import psutil
 import pytest
 
-from lifeboat_daemon.command_server.refusals import refusal
-from lifeboat_daemon.command_server.server import AT_ONCE
+from lifeboat_cli.command_server.refusals import refusal
+from lifeboat_cli.command_server.server import AT_ONCE
+from lifeboat_core.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from lifeboat_daemon.control import command_messages
 from lifeboat_daemon.control.commands import FORKS, Commands, Progress
-from lifeboat_daemon.errors import BadRequest, Cancelled, CommandLost, UnexpectedError, UnknownAgent, WorkerFailed
 from support import preloaded
-from support.daemon import command_program
+from support.cli import command_program
 from support.patience import patience
 from support.preloaded import script
 from support.waiting import until_async

@@ -14,10 +14,10 @@ import psutil
 import pytest
 
 from lifeboat_alf.seams.steps import Step
+from lifeboat_core.errors import CommandLost, WorkerFailed
 from lifeboat_daemon.control.commands import Commands, Progress
-from lifeboat_daemon.errors import CommandLost, WorkerFailed
 from support import preloaded
-from support.daemon import command_program
+from support.cli import command_program
 from support.patience import patience
 from support.preloaded import script
 from support.waiting import until_async

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Level, home
-from lifeboat_daemon.status import status
+from lifeboat_cli.doctor import Level, home
+from lifeboat_core.health.status import status
+from lifeboat_core.home.context import Context
 
 
 @pytest.mark.parametrize("name", ["config.toml", "private.toml"])

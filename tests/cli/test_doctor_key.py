@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level, key
+from lifeboat_cli.doctor import Finding, Level, key
+from lifeboat_core.home.context import Context
 from lifeboat_keys.stores import keyring, surroundings
 from lifeboat_keys.stores.kinds import StoreKind
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.keys.keyring_fakes import program
 
 PHRASE = "a long walk by the sea"

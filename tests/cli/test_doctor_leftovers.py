@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.doctor import Finding, Level, plaintext_leftovers
-from support.daemon.protected import Protected
+from lifeboat_cli.doctor import Finding, Level, plaintext_leftovers
+from support.core.protected import Protected
 
 SECRET = json.dumps({"gateway": {"auth": {"token": "fake-token-of-the-gateway-0000"}}})
 

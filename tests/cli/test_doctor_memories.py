@@ -9,8 +9,8 @@ import pytest
 
 from lifeboat_adapters.contract import Installation, Offer
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
-from lifeboat_daemon.doctor import Finding, Level, left_behind, memories
-from lifeboat_daemon.testing.harness import Harness
+from lifeboat_cli.doctor import Finding, Level, left_behind, memories
+from lifeboat_core.testing.harness import Harness
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, Notebook
 from support.adapters.zeroclaw_made import make_zeroclaw

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.doctor import Finding, Level, purges
-from lifeboat_daemon.purge import receipt_store, receipts
-from support.daemon.protected import Protected
-from support.daemon.purge_receipt_home import WAITING, Purged
+from lifeboat_cli.doctor import Finding, Level, purges
+from lifeboat_core.purge import receipt_store, receipts
+from support.core.protected import Protected
+from support.core.purge_receipt_home import WAITING, Purged
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level, permissions, remotes
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from support.daemon.protected import Protected
+from lifeboat_cli.doctor import Finding, Level, permissions, remotes
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from support.core.protected import Protected
 
 HOME = RemoteConfig("home", "https://boat.example.com", id="0a")
 

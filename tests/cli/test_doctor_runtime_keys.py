@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_daemon.doctor import Finding, Level, runtime_keys
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_cli.doctor import Finding, Level, runtime_keys
+from support.core.zeroclaw_protected import ProtectedClaw
 
 KEY = "5a" * 32
 TOKEN = "an-invented-bot-token-0002"

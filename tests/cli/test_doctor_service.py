@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import lifecycle, units
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level, permissions, service, versions
-from lifeboat_daemon.errors import DoesNotAnswer
-from lifeboat_daemon.lifecycle import Standing
-from lifeboat_daemon.release import release
+from lifeboat_cli.doctor import Finding, Level, permissions, service, versions
+from lifeboat_core.errors import DoesNotAnswer
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.release import release
+from lifeboat_daemon import units
+from lifeboat_daemon.service import lifecycle
+from lifeboat_daemon.service.lifecycle import Standing
 from lifeboat_daemon.units import systemd
 from support.daemon.fake_systemctl import FakeSystemctl
 

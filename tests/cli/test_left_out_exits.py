@@ -14,7 +14,7 @@ import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
 from support.adapters import openclaw_workspaces
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 
 CLOSED = "artifacts/notes.txt"
 
@@ -120,7 +120,7 @@ def test_a_restore_and_an_undo_end_with_1_when_the_capture_after_them_left_somet
 def test_people_are_told_that_a_capture_is_partial(
     agent: str, workspace: Path, closed: set[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from lifeboat_daemon.cli import program
+    from lifeboat_cli import program
 
     _change(workspace, closed)
     assert program.run(["sync"]) == 1

@@ -10,8 +10,8 @@ from importlib import metadata
 import pytest
 from click.testing import CliRunner
 
-from lifeboat_daemon import running_versions
-from lifeboat_daemon.cli.program import program
+from lifeboat_cli.program import program
+from lifeboat_cli.support import running_versions
 
 
 def shown(*arguments: str) -> str:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.logs import open_log
-from lifeboat_daemon.release import release
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.settings import SETTINGS
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.release import release
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.settings.settings import SETTINGS
+from lifeboat_daemon.service.logs import open_log
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.daemon.serving import settled
 
 NAME = "Juniper-of-Mira"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.doctor import Finding, Level, watching
+from lifeboat_cli.doctor import Finding, Level, watching
 from lifeboat_daemon.watch import limits, mounts
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.deep_folders import DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 linux = pytest.mark.skipif(limits.limit(limits.WATCHES) is None, reason="limits of inotify")

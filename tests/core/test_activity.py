@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.purging import Options, Wanted
-from lifeboat_daemon import activity, agents, exchange
-from lifeboat_daemon.activity import Activity
-from lifeboat_daemon.purge import doing
-from lifeboat_daemon.purge.request import Request
-from lifeboat_daemon.restore import RestoreOptions, restore, undo
-from support.daemon.protected import Protected
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_core import exchange
+from lifeboat_core.agents import agents
+from lifeboat_core.history import activity
+from lifeboat_core.history.activity import Activity
+from lifeboat_core.purge import doing
+from lifeboat_core.purge.request import Request
+from lifeboat_core.restore import RestoreOptions, restore, undo
+from support.core.protected import Protected
+from support.core.zeroclaw_protected import ProtectedClaw
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf import ids
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.errors import (
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import (
     AlreadyProtected,
     AmbiguousAgent,
     ConfigError,
@@ -19,7 +19,7 @@ from lifeboat_daemon.errors import (
     UnknownAgent,
     WorkspaceRefused,
 )
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 
 def workspace(folder: Path) -> Path:
@@ -237,7 +237,7 @@ def test_an_adding_that_was_cut_off_goes_on_when_it_is_done_again(
 ) -> None:
     agents.remove(ada.context, ada.agent)
     with monkeypatch.context() as cut_off, pytest.raises(KeyboardInterrupt):
-        cut_off.setattr("lifeboat_daemon.agents._fetch_vault", _interrupt)
+        cut_off.setattr("lifeboat_core.agents.agents._fetch_vault", _interrupt)
         agents.add(ada.context, ada.workspace)
     again, report = agents.add(ada.context, ada.workspace)
     assert (again.id, report.sequence) == (ada.agent.id, 0)
@@ -288,7 +288,7 @@ def test_a_broken_agents_file_leaves_the_last_good_one_in_force(ada: Protected) 
 
 
 def test_renaming_takes_no_name_that_is_taken(ada: Protected, tmp_path: Path) -> None:
-    from lifeboat_daemon.errors import AgentError
+    from lifeboat_core.errors import AgentError
 
     other, _ = agents.add(ada.context, workspace(tmp_path / "other"), name="bea")
     with pytest.raises(AgentError, match="ada"):

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import session_hooks
-from lifeboat_daemon.agent import find
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import HookFailed
+from lifeboat_core.agents import session_hooks
+from lifeboat_core.agents.agent import find
+from lifeboat_core.errors import HookFailed
+from lifeboat_core.home.context import Context
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.zeroclaw_installs import make_install
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.patience import patience
 
 

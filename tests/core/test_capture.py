@@ -14,10 +14,10 @@ from lifeboat_alf import codec, layout, records
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.run import capture
+from lifeboat_core.state.state_db import throw_away
+from support.core.protected import MEMORY, Protected
 
 
 def test_the_first_capture_holds_the_whole_workspace(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_a_growing_log_is_taken_up_to_its_last_whole_line(tmp_path: Path, monkey
 
 def _append_while_reading(monkeypatch: pytest.MonkeyPatch, file: Path, more: bytes) -> Callable[[], int]:
     """Append to a file between the two looks at its stat: the last two of four, the first two are those of opening."""
-    from lifeboat_daemon.capture import read
+    from lifeboat_core.capture import read
 
     seen = []
     real = os.fstat
@@ -261,7 +261,7 @@ def test_a_full_read_sees_what_the_stat_hides(ada: Protected) -> None:
     file = ada.workspace / "MEMORY.md"
     ada.capture()
     with ada.context.vault(ada.agent.id) as vault:
-        from lifeboat_daemon.state_db import StateDb
+        from lifeboat_core.state.state_db import StateDb
 
         changed = MEMORY.replace("green", "black")
         stamp = file.stat().st_mtime_ns
@@ -331,12 +331,12 @@ def test_a_second_capture_at_the_same_time_is_told_who_is_at_work(ada: Protected
     import subprocess
     import sys
 
-    from lifeboat_daemon.errors import Busy
+    from lifeboat_core.errors import Busy
 
     code = (
         "import sys, time\n"
-        "from lifeboat_daemon.context import Context\n"
-        "from lifeboat_daemon.locks import agent_lock\n"
+        "from lifeboat_core.home.context import Context\n"
+        "from lifeboat_core.agents.locks import agent_lock\n"
         "context = Context.open({'LIFEBOAT_HOME': sys.argv[1], 'HOME': sys.argv[1]})\n"
         "with agent_lock(context, sys.argv[2], 'restore'):\n"
         "    print('held', flush=True)\n"

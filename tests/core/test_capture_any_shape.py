@@ -10,7 +10,7 @@ from lifeboat_alf import layout, testing
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import full_state, record
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 
 def _edited(workspace: Path) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents, status, verification
-from lifeboat_daemon.capture import tree
-from lifeboat_daemon.capture.large import Limits
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_endpoint.vault import Draft, Vault
-from support.daemon.protected import Protected
+from lifeboat_core.agents import agents
+from lifeboat_core.capture import tree
+from lifeboat_core.capture.large import Limits
+from lifeboat_core.health import status
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
+from lifeboat_vault.vault import Draft, Vault
+from support.core.protected import Protected
 
 
 def test_artifacts_are_divided_by_the_threshold(ada: Protected) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from lifeboat_alf import codec, ids
 from lifeboat_alf.testing import head, record
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut
-from support.daemon.protected import Protected
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut
+from support.core.protected import Protected
 
 QUARTER = "memory/partitions/2026-Q4.jsonl"
 TIME = "2026-11-01T00:00:00.000Z"

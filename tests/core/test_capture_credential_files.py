@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.secrets import credential_files
+from support.core.protected import Protected
 from support.credential_files import samples
-from support.daemon.protected import Protected
 
 
 def test_every_kind_of_file_is_cut_or_reported(tmp_path: Path) -> None:

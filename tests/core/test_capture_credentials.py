@@ -16,11 +16,11 @@ from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.secrets import MOST_VALUES, Cutter
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.secrets import MOST_VALUES, Cutter
 from support.adapters import openclaw_stores as stores
-from support.daemon.protected import MEMORY, Protected
+from support.core.protected import MEMORY, Protected
 
 KEY = "sk-fake-orchard-key-0000000000"
 TOKEN = "fake-setup-token-0000000000"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import config
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.settings import config
+from support.core.zeroclaw_protected import ProtectedClaw
 
 JOBS = "raw/zeroclaw-home/db/cron/cron_jobs.jsonl"
 PREFIX = "raw/zeroclaw-home/db/"

@@ -14,7 +14,7 @@ from lifeboat_adapters.secrets.redaction import known_spans
 from lifeboat_alf import layout
 from lifeboat_keys import sealing
 from support import disguises
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.disguises import DISGUISES, SECRET
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import agents
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.agents import agents
+from support.core.protected import MEMORY, Protected
 from support.leases import leased, needs_leases
 
 

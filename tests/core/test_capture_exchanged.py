@@ -12,9 +12,9 @@ import pytest
 
 from lifeboat_alf.seams import beneath
 from lifeboat_alf.seams.files import StrPath
-from lifeboat_daemon.live_files import LiveFiles
-from lifeboat_daemon.restore.contents import Wanted
-from support.daemon.protected import Protected
+from lifeboat_core.agents.live_files import LiveFiles
+from lifeboat_core.restore.contents import Wanted
+from support.core.protected import Protected
 from support.exchanging import ExchangingFiles, exchange, needs_exchange
 
 pytestmark = needs_exchange

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import layout
-from lifeboat_daemon.capture.secrets import DECISION
-from support.daemon.protected import Protected
+from lifeboat_core.capture.secrets import DECISION
+from support.core.protected import Protected
 
 PIN = "492817"
 STRONG = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"

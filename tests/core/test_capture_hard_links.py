@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon.capture.scan import FOREIGN_LINK
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.protected import Protected
+from lifeboat_core.capture.scan import FOREIGN_LINK
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core.protected import Protected
 
 OTHER = 65534
 SECRET = "only the user may read this\n"

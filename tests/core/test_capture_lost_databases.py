@@ -13,16 +13,18 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.memory_stores import RowChoice
-from lifeboat_daemon import agents, config, status, withheld
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_core.agents import agents, withheld
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.health import status
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.settings import config
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_stores import api_key, put_own, put_shared, store
 from support.adapters.openclaw_workspaces import StateFolder, make_state_database, make_state_dir
-from support.daemon.protected import SteadyClock
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.protected import SteadyClock
+from support.core.zeroclaw_protected import ProtectedClaw
 
 DB = "raw/openclaw-home/db/"
 CRON, EVENTS = f"{DB}state/cron_jobs.jsonl", f"{DB}agent/transcript_events.jsonl"

@@ -13,8 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from lifeboat_alf import codec, metas
 from lifeboat_alf.effective import effective_records
-from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import Protected
+from lifeboat_core.state.state_db import throw_away
+from support.core.protected import Protected
 
 NAMES = ("MEMORY.md", "USER.md", "memory/2026-02-03.md", "memory/2026-11-03.md", "memory/rules.md", "plans/chart.csv")
 SECTIONS = (

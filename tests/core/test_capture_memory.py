@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import ids, layout, records
-from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
-from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.restore import RestoreOptions, opened_plan, run
+from lifeboat_core.state.state_db import throw_away
+from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 BOAT = "## Boat\n\nThe red boat lies in the harbour.\n"

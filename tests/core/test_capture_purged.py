@@ -8,17 +8,18 @@ import pytest
 
 from lifeboat_alf import codec, metas
 from lifeboat_alf.embeddings import Vectors
-from lifeboat_daemon import kept, records
-from lifeboat_daemon.errors import RecordPurged
-from lifeboat_daemon.purge import keep_out
-from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.search import search
-from lifeboat_daemon.status import status
+from lifeboat_core.agents import kept
+from lifeboat_core.errors import RecordPurged
+from lifeboat_core.health.status import status
+from lifeboat_core.memories import records
+from lifeboat_core.memories.search import search
+from lifeboat_core.purge import keep_out
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.restore import RestoreOptions, restore
 from support.adapters.zeroclaw_installs import packed
-from support.daemon.protected import Protected
-from support.daemon.purged_here import holding, purge
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.protected import Protected
+from support.core.purged_here import holding, purge
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
 PASSPORT = "The passport number is C01X00T47 for now."
@@ -164,7 +165,7 @@ def test_the_filter_stays_while_the_line_lies_there(ada: Protected) -> None:
 def test_a_capture_whose_head_was_purged_meanwhile_begins_again(
     ada: Protected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lifeboat_daemon.capture.work import Work
+    from lifeboat_core.capture.work import Work
 
     done: list[bool] = []
     guard = Work.guard

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon.capture import read
+from lifeboat_core.capture import read
 from support.aged_files import age_files
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.adapters.zeroclaw_installs import EARLY_GENERATIONS, GENERATIONS, packed, stable
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"
@@ -244,7 +244,8 @@ def test_a_note_of_the_text_of_a_row_does_not_take_its_memory(ada: ProtectedClaw
 
 
 def test_a_forgotten_memory_stays_forgotten_while_its_row_is_there(ada: ProtectedClaw) -> None:
-    from lifeboat_daemon import agents, records
+    from lifeboat_core.agents import agents
+    from lifeboat_core.memories import records
 
     agent = agents.read(ada.context, ada.agent.id)
     records.forget(ada.context, agent, [ada.memories()["Likes green tea"]["id"]])
@@ -256,7 +257,8 @@ def test_a_forgotten_memory_stays_forgotten_while_its_row_is_there(ada: Protecte
 
 
 def test_a_forgotten_memory_with_another_text_is_another_memory(ada: ProtectedClaw) -> None:
-    from lifeboat_daemon import agents, records
+    from lifeboat_core.agents import agents
+    from lifeboat_core.memories import records
 
     old = ada.memories()["Likes green tea"]["id"]
     records.forget(ada.context, agents.read(ada.context, ada.agent.id), [old])
@@ -266,7 +268,8 @@ def test_a_forgotten_memory_with_another_text_is_another_memory(ada: ProtectedCl
 
 
 def test_a_pin_of_the_user_survives_an_edit_of_the_row(ada: ProtectedClaw) -> None:
-    from lifeboat_daemon import agents, records
+    from lifeboat_core.agents import agents
+    from lifeboat_core.memories import records
 
     records.pin(ada.context, agents.read(ada.context, ada.agent.id), [ada.memories()["Likes green tea"]["id"]])
     ada.install.execute("update memories set content = 'Likes black tea' where key = 'tea'")

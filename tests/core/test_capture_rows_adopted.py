@@ -15,11 +15,11 @@ from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
 from lifeboat_adapters.zeroclaw import adapter as zeroclaw
 from lifeboat_adapters.zeroclaw.memories import rows
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import withheld
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import withheld
 from support.adapters.zeroclaw_installs import Install, make_install
-from support.daemon.protected import Protected
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.protected import Protected
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.killing import killed_at
 
 LATELY = "2026-11-10T08:00:00+00:00"

@@ -18,10 +18,10 @@ from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.effective import effective_records
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_daemon.exchange.exporting import export
+from lifeboat_core.exchange.exporting import export
 from support.adapters.zeroclaw_installs import make_install, packed
-from support.daemon.zeroclaw_protected import ProtectedClaw
-from support.endpoint.vaults import content_of
+from support.core.zeroclaw_protected import ProtectedClaw
+from support.vault.vaults import content_of
 
 KEYS = ("tea", "boat", "dog", "ada's")
 TEXTS = ("Likes green tea", "The red boat", "The red boat ", "A dog \u2603\x00 called\nRex", "", "x" * 5000)

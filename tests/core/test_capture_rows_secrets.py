@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import codec, metas
-from lifeboat_daemon.cut_looks import cut_looks, uncut_looks
-from lifeboat_daemon.doctor import Level, lookalikes
-from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
+from lifeboat_cli.doctor import Level, lookalikes
+from lifeboat_core.capture.cut_looks import cut_looks, uncut_looks
+from support.core.zeroclaw_protected import ProtectedClaw, files_with
 
 LATELY = "2026-11-10T08:00:00+00:00"
 SECRET = "sk-ant-example-0123456789abcdefghij"

@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf.embeddings import Vectors
 from support.adapters.zeroclaw_installs import packed
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"

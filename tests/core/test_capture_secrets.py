@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from lifeboat_adapters.secrets import payload
 from lifeboat_adapters.secrets.entropy import is_guessable
 from lifeboat_alf import layout
-from lifeboat_daemon.capture.prints import Prints, Shape, length_to_keep
+from lifeboat_core.capture.prints import Prints, Shape, length_to_keep
 from lifeboat_keys import sealing
-from support.daemon.protected import MEMORY, Protected
+from support.core.protected import MEMORY, Protected
 from support.prepared_folders import PreparedFolders
 
 TOKEN = "0123456789abcdef0123456789abcdef"

@@ -13,11 +13,11 @@ import pytest
 
 from lifeboat_adapters import database_checks
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon import verification
-from lifeboat_daemon.capture import read, sqlite_files
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.database_writers import SPILLING, TABLE, many, rows_in, writer_of
-from support.daemon.protected import Protected, protected_agent
+from lifeboat_core.capture import read, sqlite_files
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
+from support.core.database_writers import SPILLING, TABLE, many, rows_in, writer_of
+from support.core.protected import Protected, protected_agent
 from support.failing_files import FailingFiles
 from support.prepared_folders import PreparedFolders
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon.capture import stores
-from support.daemon.protected import Protected
+from lifeboat_core.capture import stores
+from support.core.protected import Protected
 
 LEVEL = ("index/CURRENT", "index/MANIFEST-000001", "index/000003.ldb", "index/000004.log")
 LANCE = ("vectors/notes.lance/_versions/1.manifest", "vectors/notes.lance/data/a.lance")

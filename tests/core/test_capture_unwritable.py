@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents, lifecycle
-from lifeboat_daemon.capture import run as capturing
+from lifeboat_core.agents import agents
+from lifeboat_core.capture import run as capturing
+from lifeboat_core.health.standing import ERROR
+from lifeboat_core.health.status import status
 from lifeboat_daemon.control.methods import DaemonStatus
-from lifeboat_daemon.health.standing import ERROR
-from lifeboat_daemon.lifecycle import Standing
-from lifeboat_daemon.status import status
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
+from lifeboat_daemon.service import lifecycle
+from lifeboat_daemon.service.lifecycle import Standing
+from support.cli.cli_client import run
+from support.core.protected import Protected
 from support.failing_files import FailingFiles
 
 FULL = sqlite3.OperationalError("database or disk is full")

@@ -14,9 +14,9 @@ from lifeboat_adapters.memory_stores import VectorModel
 from lifeboat_alf.embeddings import CHUNK, INDEX, Vectors, bytes_of
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import MemoryState
-from lifeboat_daemon.capture import vectors
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.vectors import Staging, VectorChanges
+from lifeboat_core.capture import vectors
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.vectors import Staging, VectorChanges
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"
 MODEL = VectorModel("example/small", 2)

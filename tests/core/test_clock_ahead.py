@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import times
-from lifeboat_daemon.agent import read
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.remotes import sending
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.registry import save
-from lifeboat_daemon.remotes.restoring import opened_plan
-from lifeboat_daemon.restore.opening import number_at
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_daemon.status import status
-from lifeboat_daemon.timeline import Wanted, document
-from support.daemon.protected import Protected
+from lifeboat_core.agents.agent import read
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.health.status import status
+from lifeboat_core.history.timeline import Wanted, document
+from lifeboat_core.remotes import sending
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.registry import save
+from lifeboat_core.remotes.restoring import opened_plan
+from lifeboat_core.restore.opening import number_at
+from lifeboat_core.restore.options import RestoreOptions
+from support.core.protected import Protected
 
 
 @pytest.fixture

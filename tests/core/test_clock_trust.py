@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from lifeboat_alf.seams.clock import Anchor, believes
-from lifeboat_daemon import clock_trust, retention
-from support.daemon.protected import START, Protected
+from lifeboat_core.history import retention
+from lifeboat_core.machine import clock_trust
+from support.core.protected import START, Protected
 
 ANCHOR = Anchor(START, 1000.0, "first")
 

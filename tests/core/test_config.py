@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, ConfigError, UnknownSetting
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.settings import SETTINGS
+from lifeboat_core.errors import BadSetting, ConfigError, UnknownSetting
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.settings import config
+from lifeboat_core.settings.settings import SETTINGS
 
 FILES = SystemFiles()
 

@@ -16,7 +16,7 @@ from lifeboat_adapters.contract import Adapter, Installation, Rendered, Row
 from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryStore, MemoryTable, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_adapters.testing import AdapterConformance, Made
-from lifeboat_daemon.testing import RuntimeConformance
+from lifeboat_core.testing import RuntimeConformance
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, HOME, Notebook
 

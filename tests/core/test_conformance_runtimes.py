@@ -12,7 +12,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.openclaw.adapter import OpenClaw
 from lifeboat_adapters.testing import Made
-from lifeboat_daemon.testing import RuntimeConformance
+from lifeboat_core.testing import RuntimeConformance
 from support.adapters import openclaw_workspaces
 from support.adapters.notebook_installs import make_notebook
 from support.adapters.notebook_runtime import FACTS, NOTES, Notebook
@@ -64,5 +64,5 @@ class TestOpenClawOfFebruary(TestOpenClaw):
 
 
 def test_the_suite_loads_no_test_framework() -> None:
-    program = "import lifeboat_daemon.testing, sys; sys.exit('pytest' in sys.modules or 'hypothesis' in sys.modules)"
+    program = "import lifeboat_core.testing, sys; sys.exit('pytest' in sys.modules or 'hypothesis' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program]).returncode == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import Made
 from lifeboat_adapters.zeroclaw.adapter import ZeroClaw
-from lifeboat_daemon.testing import RuntimeConformance
+from lifeboat_core.testing import RuntimeConformance
 from support.adapters.zeroclaw_installs import Install
 from support.adapters.zeroclaw_made import make_zeroclaw
 

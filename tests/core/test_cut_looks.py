@@ -11,15 +11,15 @@ import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf import layout
-from lifeboat_daemon.capture import lookalikes, secrets
-from lifeboat_daemon.cut_looks import CutLooks, cut_looks, uncut_looks
-from lifeboat_daemon.doctor import Finding, Level, exposed_secrets
-from lifeboat_daemon.doctor import lookalikes as doctor_lookalikes
-from lifeboat_daemon.errors import UnknownPath
+from lifeboat_cli.doctor import Finding, Level, exposed_secrets
+from lifeboat_cli.doctor import lookalikes as doctor_lookalikes
+from lifeboat_core.capture import lookalikes, secrets
+from lifeboat_core.capture.cut_looks import CutLooks, cut_looks, uncut_looks
+from lifeboat_core.errors import UnknownPath
 from lifeboat_keys import sealing
+from support.cli.cli_client import run
+from support.core.protected import MEMORY, Protected
 from support.credential_files import samples
-from support.daemon.cli_client import run
-from support.daemon.protected import MEMORY, Protected
 
 TOKEN = "ghp_000000000000000000000000000000000000"
 KEY = "ghp_0aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0dE3fG"

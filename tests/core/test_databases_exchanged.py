@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
-from lifeboat_daemon.restore.undo import undo
+from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.restore.undo import undo
 from support.adapters.zeroclaw_installs import Install
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.exchanging import everything_in, exchange, needs_exchange
 
 pytestmark = needs_exchange

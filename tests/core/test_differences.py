@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import codec
-from lifeboat_daemon import differences
-from lifeboat_daemon.demo.workspace import FAKE_KEY
-from lifeboat_daemon.differences import Narrow
-from lifeboat_daemon.errors import NothingToRestore
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_cli.demo.workspace import FAKE_KEY
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.history import differences
+from lifeboat_core.history.differences import Narrow
+from support.core.harbour import Harbour, harbour
 
 
 @pytest.fixture

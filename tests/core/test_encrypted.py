@@ -13,14 +13,14 @@ from pathlib import Path
 import pyrage
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange import opened
+from lifeboat_core.exchange import opened
+from lifeboat_core.home.context import Context
 from lifeboat_keys import age
 from lifeboat_keys.rotation import Reason
 from lifeboat_keys.user_key import UserKey
 from support import preloaded
 from support.adapters.openclaw_workspaces import StateFolder, make_state_dir
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.keys.age_files import encrypt_with_little_work
 from support.preloaded import inline
 
@@ -267,8 +267,8 @@ def test_what_is_decrypted_has_no_name(sealed: Path) -> None:
 _READER = """
 import sys, time
 from pathlib import Path
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange import opened
+from lifeboat_core.home.context import Context
+from lifeboat_core.exchange import opened
 with opened(Context.open(), Path(sys.argv[1])) as archive:
     print(archive.stream.read(2), flush=True)
     time.sleep(600)

@@ -15,15 +15,15 @@ from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import agents as registry
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import Tree, differences, read_tree
-from lifeboat_daemon.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
-from lifeboat_daemon.exchange import export, import_
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_cli.demo.tree import Tree, differences, read_tree
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import agents as registry
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import AlreadyProtected, ExchangeError, FileExists, UnsignedState
+from lifeboat_core.exchange import export, import_
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core.harbour import Harbour, harbour
 from support.flushes import Flushes, flushes
 
 __all__ = ["flushes"]

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf import layout
-from lifeboat_daemon import key_rotation
-from lifeboat_daemon.exchange import export, import_
-from lifeboat_daemon.exchange.checking import check
+from lifeboat_core.exchange import export, import_
+from lifeboat_core.exchange.checking import check
+from lifeboat_core.home import key_rotation
 from lifeboat_keys.user_key import UserKey
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from support.cli.cli_client import run
+from support.core.machines import Machine
 
 STEPS = ("credential", "second credential", "memory", "no credential", "rotate", "rotate after a theft")
 EXPORT = "export"

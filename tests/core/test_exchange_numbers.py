@@ -10,12 +10,12 @@ import pytest
 
 from lifeboat_alf import layout
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon import agents
-from lifeboat_daemon.exchange import export, import_
+from lifeboat_core.agents import agents
+from lifeboat_core.exchange import export, import_
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from support.cli.cli_client import run
+from support.core.machines import Machine
 
 LARGE = 200_000
 HOWS: dict[str, dict[str, Any]] = {

@@ -9,7 +9,7 @@ import pytest
 
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 ID = "f1851419-2c3a-50e9-99a9-7a4cb0567f12"
 

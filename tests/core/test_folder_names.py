@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents, folder_names
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.migrations import copies
-from lifeboat_daemon.purge import folders, histories, restore_receipts
-from lifeboat_daemon.remotes import aside, registry
-from support.daemon.protected import Protected
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents
+from lifeboat_core.home import folder_names
+from lifeboat_core.home.context import Context
+from lifeboat_core.migrations import copies
+from lifeboat_core.purge import folders, histories, restore_receipts
+from lifeboat_core.remotes import aside, registry
+from support.core.protected import Protected
 from support.failing_files import FailingFiles
 
 READERS: dict[str, tuple[str, Callable[[Context, str], object]]] = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import make_state_dir
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 Json = dict[str, Any]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.mass_removal import Limits
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture import guard
-from support.daemon.protected import Protected
+from lifeboat_core.agents import agents
+from lifeboat_core.capture import guard
+from support.core.protected import Protected
 
 NOW = datetime(2026, 11, 12, tzinfo=UTC)
 LIMITS = Limits(0.5, 4)

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import differences, status, verification
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, restore
-from support.daemon import cli_client
-from support.daemon.machines import Machine
+from lifeboat_core.health import status
+from lifeboat_core.history import differences
+from lifeboat_core.restore import RestoreOptions, RestoreReport, restore
+from lifeboat_core.verify import verification
+from support.cli import cli_client
+from support.core.machines import Machine
 from support.prepared_folders import PreparedFolders
 
 PICTURE = random.Random(1).randbytes(400_000)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon.health import due
-from lifeboat_daemon.health.due import SAMPLE, WHOLE
+from lifeboat_core.health import due
+from lifeboat_core.health.due import SAMPLE, WHOLE
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0

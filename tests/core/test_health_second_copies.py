@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.health import due, notices, second_copies, standing
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import due, second_copies, standing
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts
+from lifeboat_daemon.notices import notices
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0

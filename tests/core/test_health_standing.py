@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.health import standing
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts, Status
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import standing
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.health.standing import WORST_FIRST, AgentStatus, Awake, Facts, KeyFacts, Status
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 HOUR = 3600.0
@@ -47,10 +47,11 @@ def paused(**fields: Any) -> Agent:
 
 def test_the_daemon_can_judge_without_anything_heavy() -> None:
     program = (
-        "import sys, lifeboat_daemon.health.standing, lifeboat_daemon.health.notices, lifeboat_daemon.health.due\n"
-        "import lifeboat_daemon.health.wakefulness, lifeboat_daemon.health.metrics\n"
-        "print(*sorted(name for name in sys.modules if name.split('.')[0] in {'lifeboat_endpoint', 'lifeboat_keys',"
-        " 'lifeboat_adapters', 'nacl', 'sqlite_utils', 'httpx', 'click', 'rich', 'tomlkit', 'psutil'}))"
+        "import sys, lifeboat_core.health.standing, lifeboat_daemon.notices.notices, lifeboat_core.health.due\n"
+        "import lifeboat_core.health.wakefulness, lifeboat_daemon.notices.metrics\n"
+        "print(*sorted(name for name in sys.modules if name.split('.')[0] in {'lifeboat_vault', 'lifeboat_keys',"
+        " 'lifeboat_endpoint', 'lifeboat_formats', 'lifeboat_adapters',"
+        " 'nacl', 'sqlite_utils', 'httpx', 'click', 'rich', 'tomlkit', 'psutil'}))"
     )
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import history_search, records
-from lifeboat_daemon.errors import UnknownKind
-from lifeboat_daemon.history_search import fold
-from lifeboat_daemon.search import Filters
-from support.daemon.protected import MEMORY, Protected
-from support.daemon.purged_here import purge
+from lifeboat_core.errors import UnknownKind
+from lifeboat_core.memories import history_search, records
+from lifeboat_core.memories.history_search import fold
+from lifeboat_core.memories.search import Filters
+from support.core.protected import MEMORY, Protected
+from support.core.purged_here import purge
 
 SNOW = "# Day\n\nSnow on the deck.\n"
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"

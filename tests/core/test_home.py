@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import home as homes
-from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.release import release
+from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe
+from lifeboat_core.home import home as homes
+from lifeboat_core.home.home import Home
+from lifeboat_core.processes.release import release
 
 FILES = SystemFiles()
 

@@ -18,17 +18,18 @@ import pytest
 
 from lifeboat_alf.errors import ArchiveError, LifeboatError
 from lifeboat_alf.state import Leaf
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnsignedState
-from lifeboat_daemon.http_session import Reply as Answered
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.endpoint_calls import Calls
-from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
-from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
-from lifeboat_daemon.safe_text import block_text as plain
-from lifeboat_endpoint.errors import (
+from lifeboat_core.errors import UnsignedState
+from lifeboat_core.home.context import Context
+from lifeboat_core.network.http_session import Reply as Answered
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import acknowledged, endpoint_problems, endpoint_uploads, epochs, pulling, verifying
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint_calls import Calls
+from lifeboat_core.remotes.endpoint_files import EndpointFiles
+from lifeboat_core.remotes.endpoint_remote import EndpointRemote
+from lifeboat_core.texts.safe_text import block_text as plain
+from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import (
     EpochBehind,
     RemoteBusy,
     RemoteDamaged,
@@ -36,10 +37,9 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     UnknownThere,
 )
-from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Bundle, FileKey, RemoteAgent
-from lifeboat_keys.errors import KeysError
-from support.daemon.machines import Machine
-from support.daemon.skipped_silence import PACE, skip_silence
+from lifeboat_vault.remote.contract import MOST_EPOCHS, Bundle, FileKey, RemoteAgent
+from support.core.machines import Machine
+from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
@@ -306,7 +306,7 @@ def laptop(tmp_path: Path) -> Machine:
 
 def lied_to(monkeypatch: pytest.MonkeyPatch, liar: Liar) -> None:
     for module in ("epochs", "replicating"):
-        monkeypatch.setattr(f"lifeboat_daemon.remotes.{module}.open_remote", lambda *_: liar)
+        monkeypatch.setattr(f"lifeboat_core.remotes.{module}.open_remote", lambda *_: liar)
 
 
 @pytest.mark.parametrize("epoch", [MOST_EPOCHS + 2, 2**53 - 1, 2**53])
@@ -350,7 +350,7 @@ def test_an_epoch_that_was_asked_for_is_the_next_one(remote: EndpointRemote, ser
 
 
 def _opened(machine: Machine, name: str) -> Any:
-    from lifeboat_daemon.remotes.opening import open_remote
+    from lifeboat_core.remotes.opening import open_remote
 
     return open_remote(machine.context, machine.remote(name))
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import http
-from lifeboat_daemon.errors import AnsweredWithError, NetworkError, Unreachable
-from lifeboat_daemon.http import Limits
+from lifeboat_core.errors import AnsweredWithError, NetworkError, Unreachable
+from lifeboat_core.network import http
+from lifeboat_core.network.http import Limits
 from support.packages import PACKAGES
 from support.paths import ROOT
 from support.talking_server import TalkingServer, status, talking_server
@@ -186,5 +186,5 @@ def test_no_other_module_imports_httpx() -> None:
 
 
 def test_importing_it_does_not_import_httpx() -> None:
-    program = "import sys, lifeboat_daemon.http; print('httpx' in sys.modules)"
+    program = "import sys, lifeboat_core.network.http; print('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.split() == ["False"]

@@ -12,11 +12,11 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from lifeboat_daemon import http_certificates
-from lifeboat_daemon.errors import Cancelled, DiskFull, NotPrivate, NotTheOne, Unreachable
-from lifeboat_daemon.http_session import Pace, Session
-from support.daemon.authorities import Authority
-from support.daemon.skipped_silence import PACE, skip_silence
+from lifeboat_core.errors import Cancelled, DiskFull, NotPrivate, NotTheOne, Unreachable
+from lifeboat_core.network import http_certificates
+from lifeboat_core.network.http_session import Pace, Session
+from support.core.authorities import Authority
+from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import TalkingServer, status, talking_server
 from support.waiting import until
 

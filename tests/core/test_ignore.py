@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.capture.ignore import parse
+from lifeboat_core.capture.ignore import parse
 
 CASES = [
     ("*.log", ["a.log", "x/a.log"], ["a.txt", "a.log.md"]),

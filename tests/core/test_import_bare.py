@@ -10,10 +10,10 @@ import pytest
 from lifeboat_alf import layout
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, principals, record
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile, Json
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 HOME = "raw/openclaw-home/"
 

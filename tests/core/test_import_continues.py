@@ -13,9 +13,9 @@ from lifeboat_adapters.openclaw import ADAPTER
 from lifeboat_alf import codec
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
-from lifeboat_daemon.capture import matching
-from lifeboat_daemon.capture.matching import SAME, File, Match, New, Old
-from support.daemon.cli_client import run, run_accepting
+from lifeboat_core.capture import matching
+from lifeboat_core.capture.matching import SAME, File, Match, New, Old
+from support.cli.cli_client import run, run_accepting
 
 TEA = "Likes green tea."
 BOAT = "The red boat lies in the harbour.\n\n## Since when\n\n```\nsince 1911\n```"

@@ -9,7 +9,7 @@ import pytest
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import Json, run, run_accepting
+from support.cli.cli_client import Json, run, run_accepting
 from support.endpoint import reference_archives as reference
 
 NOTES = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
+from lifeboat_cli import program
 from support.alf import specification_examples as examples
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 
 def written(path: Path, **changed: bytes) -> Path:

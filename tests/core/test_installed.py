@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agents, status
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.health import status
+from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
-from support.daemon.protected import Protected, SteadyClock
+from support.core.protected import Protected, SteadyClock
 
 HOME = "raw/openclaw-home/"
 
@@ -124,7 +125,7 @@ def test_it_goes_on_when_the_runtime_is_found_again(juniper: Juniper) -> None:
 
 
 def test_it_also_holds_when_the_caches_are_gone(juniper: Juniper) -> None:
-    from lifeboat_daemon.state_db import throw_away
+    from lifeboat_core.state.state_db import throw_away
 
     before = juniper.home()
     lose(juniper)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.jailed_agent import (
+from support.core.jailed_agent import (
     DATABASE_NAMES,
     assert_nothing_outside_is_kept,
     attacked,

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import config
-from lifeboat_daemon.capture import not_captured
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.kept import Kept, find_lost, kept
+from lifeboat_cli import program
+from lifeboat_core.agents.kept import Kept, find_lost, kept
+from lifeboat_core.capture import not_captured
+from lifeboat_core.settings import config
 from support.adapters import openclaw_workspaces
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
-from support.daemon.unnamed_files import unnamed
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.cli.cli_client import run
+from support.core.protected import Protected
+from support.core.unnamed_files import unnamed
+from support.core.zeroclaw_protected import ProtectedClaw
 
 
 def by_path(ada: Protected) -> dict[str, Kept]:

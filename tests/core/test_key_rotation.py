@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from lifeboat_alf import layout
-from lifeboat_daemon import agents, key_rotation, verification
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.exchange import export, import_
-from lifeboat_daemon.key_rotation import RotationReport
-from lifeboat_daemon.locks import agent_lock
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.exchange import export, import_
+from lifeboat_core.home import key_rotation
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.key_rotation import RotationReport
+from lifeboat_core.verify import verification
 from lifeboat_keys import devices, sealing
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised, UnknownMachine, WrongAgentKey
 from lifeboat_keys.user_key import UserKey
-from support.daemon.protected import MEMORY, Protected
+from support.core.protected import MEMORY, Protected
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 KEY = "sk-example-orchard-not-a-real-key"

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import state_cache
-from lifeboat_daemon.control import last_status
-from lifeboat_daemon.home import Home
+from lifeboat_core.home.home import Home
+from lifeboat_core.state import last_status, state_cache
 
 FILES = SystemFiles()
 

@@ -9,10 +9,10 @@ import pytest
 from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.capture import linkage
-from lifeboat_daemon.capture.linkage import Change, Link
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.capture import linkage
+from lifeboat_core.capture.linkage import Change, Link
+from lifeboat_core.state import state_documents
+from support.core.protected import MEMORY, Protected
 
 SKILL = """---
 name: Tide watch

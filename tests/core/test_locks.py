@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import locks
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.locks import Patience, agent_lock
+from lifeboat_core.agents import locks
+from lifeboat_core.agents.locks import Patience, agent_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
 from support import preloaded
 from support.patience import patience
 from support.preloaded import inline
@@ -92,7 +92,8 @@ def test_a_note_that_cannot_be_read_names_nobody_and_is_waited_for_by_nobody(con
 
 def test_who_holds_a_lock_is_said_while_it_hangs_and_whoever_is_killed_holds_none(context: Context) -> None:
     program = (
-        "import os, signal; from lifeboat_daemon.context import Context; from lifeboat_daemon.locks import agent_lock\n"
+        "import os, signal; from lifeboat_core.home.context import Context\n"
+        "from lifeboat_core.agents.locks import agent_lock\n"
         f"with agent_lock(Context.open(), {ADA!r}, 'capture'): os.kill(os.getpid(), signal.SIGSTOP)"
     )
     holder = preloaded.Popen(inline(program), env={**os.environ, **context.environment})

@@ -14,12 +14,12 @@ import pytest
 
 from lifeboat_adapters.secrets import looks
 from lifeboat_adapters.secrets.looks import ALLOW
-from lifeboat_daemon.capture import lookalikes as looking
-from lifeboat_daemon.capture import secrets
-from lifeboat_daemon.capture.lookalikes import Place
-from lifeboat_daemon.doctor import Finding, Level, lookalikes
-from lifeboat_daemon.status import of_agent
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_cli.doctor import Finding, Level, lookalikes
+from lifeboat_core.capture import lookalikes as looking
+from lifeboat_core.capture import secrets
+from lifeboat_core.capture.lookalikes import Place
+from lifeboat_core.health.status import of_agent
+from support.core.protected import MEMORY, Protected
 from support.disguises import in_a_database
 
 TOKEN = "ghp_000000000000000000000000000000000000"

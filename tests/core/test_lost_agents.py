@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from filelock import FileLock
 
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents, lost_agents
-from lifeboat_daemon.capture import installed
-from lifeboat_daemon.doctor import Level, examine
-from lifeboat_daemon.errors import UnknownAgent
+from lifeboat_cli.doctor import Level, examine
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents, lost_agents
+from lifeboat_core.capture import installed
+from lifeboat_core.errors import UnknownAgent
+from lifeboat_core.health.status import status
 from lifeboat_daemon.service.fleet import Fleet
-from lifeboat_daemon.status import status
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 
 def _lose(ada: Protected, *, copy: bool = False) -> None:

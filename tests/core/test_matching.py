@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_daemon.capture import matching
-from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, File, Heading, Match, New, Old
+from lifeboat_core.capture import matching
+from lifeboat_core.capture.matching import EDITED, REVIVED, SAME, File, Heading, Match, New, Old
 
 
 def run(*files: File, dead: dict[str, str] | None = None, headings: list[Heading] | None = None) -> None:

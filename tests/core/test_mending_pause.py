@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon.remotes import mending_pause
-from lifeboat_daemon.remotes.mending_pause import LONGEST, MendingPause
-from lifeboat_daemon.schedule import backoff
-from lifeboat_endpoint.remote.contract import RemoteAgent
+from lifeboat_core.remotes import backoff, mending_pause
+from lifeboat_core.remotes.mending_pause import LONGEST, MendingPause
+from lifeboat_vault.remote.contract import RemoteAgent
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 DAMAGE = "1 2  notes.md is not there"

@@ -17,17 +17,18 @@ import pytest
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import clock_trust, migrations
-from lifeboat_daemon import home as homes
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, DiskFull, HomeError, HomeNewer
-from lifeboat_daemon.home import LAYOUT_VERSION
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.migrations import Migration, copies
-from lifeboat_daemon.migrations.copies import Area
-from lifeboat_daemon.release import release
-from lifeboat_endpoint.vault import Vault
-from support.daemon.cli_client import run
+from lifeboat_core import migrations
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy, DiskFull, HomeError, HomeNewer
+from lifeboat_core.home import home as homes
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import LAYOUT_VERSION
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.migrations import Migration, copies
+from lifeboat_core.migrations.copies import Area
+from lifeboat_core.processes.release import release
+from lifeboat_vault.vault import Vault
+from support.cli.cli_client import run
 from support.endpoint import kept_home
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at

@@ -12,13 +12,13 @@ from urllib.parse import quote
 import click
 import pytest
 
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.cli import setup_asking
-from lifeboat_daemon.cli.program import program, run
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, WordsMisplaced
-from lifeboat_daemon.folder_addresses import existing_folder, whole_path
-from lifeboat_daemon.home import Home
+from lifeboat_cli.program import program, run
+from lifeboat_cli.setup import setup_asking
+from lifeboat_core.errors import BadSetting, WordsMisplaced
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.machine.folder_addresses import existing_folder, whole_path
+from lifeboat_core.texts import misplaced_words
 from lifeboat_keys import words
 
 PHRASE = words.to_words(bytes(range(32)))

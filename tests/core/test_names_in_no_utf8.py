@@ -12,16 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import logs, readable_json
-from lifeboat_daemon.capture.look import MOUNTS
-from lifeboat_daemon.cli.output import Output
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.capture.look import MOUNTS
+from lifeboat_core.errors import UnknownAgent
+from lifeboat_core.remotes.sealed.folder import REMOTE_KIND, is_there
+from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts import readable_json
 from lifeboat_daemon.control import protocol
-from lifeboat_daemon.errors import UnknownAgent
-from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND, is_there
-from lifeboat_daemon.remotes.sealed.folder_files import ROOT_FILE
-from lifeboat_daemon.state_db import StateDb
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from lifeboat_daemon.service import logs
+from support.cli.cli_client import run
+from support.core.machines import Machine
 from support.failing_files import FailingFiles
 
 ODD = os.fsdecode(b"caf\xe9")

@@ -12,13 +12,13 @@ from typing import Any, cast
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon import agents, offers
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConfigError
-from lifeboat_daemon.offers import Offer
+from lifeboat_cli import program
+from lifeboat_core.agents import agents, offers
+from lifeboat_core.agents.offers import Offer
+from lifeboat_core.errors import ConfigError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.work.operations import discover
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 
 class Machine:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import settings
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import RelativePath
-from lifeboat_daemon.home import Home
+from lifeboat_core.errors import RelativePath
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.settings import settings
 from support.patience import patience
 
 OWN = ["LIFEBOAT_HOME", "LIFEBOAT_KEY_FILE", "LIFEBOAT_PASSPHRASE_FILE", "LIFEBOAT_ENDPOINT_DATA"]
@@ -44,7 +44,7 @@ def test_a_data_folder_that_does_not_decide_where_the_home_is_refuses_nothing(tm
 @pytest.mark.parametrize("words", [["status"], ["agents", "list"], ["endpoint", "doctor", "--data", "/nowhere"]])
 def test_a_command_with_a_relative_home_ends_with_3_and_makes_nothing(words: list[str], tmp_path: Path) -> None:
     around = {**os.environ, "LIFEBOAT_HOME": "home"}
-    command = [sys.executable, "-c", "from lifeboat_daemon.cli import main; main()", *words, "--json"]
+    command = [sys.executable, "-c", "from lifeboat_cli import main; main()", *words, "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=around, capture_output=True, timeout=patience(), check=False)
     assert done.returncode == 3
     assert json.loads(done.stdout)["error"]["code"] == "relative_path"

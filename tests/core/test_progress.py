@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lifeboat_daemon import verification
-from lifeboat_daemon.cli import output
-from lifeboat_daemon.cli.progress_bar import bar, pace_text, short
-from lifeboat_daemon.progress import Figures, Seldom, Steps, counted, figures
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.harbour import harbour
+from lifeboat_cli.terminal import output
+from lifeboat_cli.terminal.progress_bar import bar, pace_text, short
+from lifeboat_core.processes.progress import Figures, Seldom, Steps, counted, figures
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
+from support.core.harbour import harbour
 
 
 class Watch:

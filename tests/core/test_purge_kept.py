@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import Json, run
-from support.daemon.machines import Machine
-from support.daemon.purged import TEXT
+from support.cli.cli_client import Json, run
+from support.core.machines import Machine
+from support.core.purged import TEXT
 
 
 @pytest.fixture

@@ -17,8 +17,8 @@ from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import embeddings, layout
 from lifeboat_alf.testing import MemoryState, credentials, identity, principals, record
-from lifeboat_daemon.restore import Plan, RestoreOptions, plan, receipt, run
-from support.daemon.plain_runtime import PlainAdapter, plain_context
+from lifeboat_core.restore import Plan, RestoreOptions, plan, receipt, run
+from support.core.plain_runtime import PlainAdapter, plain_context
 
 RAW, HOME = "raw/openclaw/", "raw/openclaw-home/"
 Ends = dict[tuple[str, str], tuple[str, str]]

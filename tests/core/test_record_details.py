@@ -11,12 +11,12 @@ from lifeboat_alf import lifecycle
 from lifeboat_alf import records as lines
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon import record_listing, records
-from lifeboat_daemon.errors import RecordPurged
-from lifeboat_daemon.record_listing import Wanted
-from lifeboat_daemon.records import commit_changes
-from support.daemon.protected import MEMORY, Protected
-from support.daemon.purged_here import purge
+from lifeboat_core.errors import RecordPurged
+from lifeboat_core.memories import record_listing, records
+from lifeboat_core.memories.record_listing import Wanted
+from lifeboat_core.memories.records import commit_changes
+from support.core.protected import MEMORY, Protected
+from support.core.purged_here import purge
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

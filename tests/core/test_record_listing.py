@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import record_listing, records, search
-from lifeboat_daemon.errors import UnknownKind, UnknownRecord
-from lifeboat_daemon.record_listing import Wanted
-from lifeboat_daemon.search import Filters
-from lifeboat_daemon.state_db import throw_away
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.errors import UnknownKind, UnknownRecord
+from lifeboat_core.memories import record_listing, records, search
+from lifeboat_core.memories.record_listing import Wanted
+from lifeboat_core.memories.search import Filters
+from lifeboat_core.state.state_db import throw_away
+from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import records, search
-from lifeboat_daemon.errors import UnknownRecord
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.errors import UnknownRecord
+from lifeboat_core.memories import records, search
+from support.core.protected import MEMORY, Protected
 
 TEA = "## Tea\n\nLikes green tea in the morning.\n\n"
 SNOW = "# Day\n\nSnow on the deck.\n"

@@ -15,21 +15,21 @@ import pytest
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents, status
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.purge import doing, erased, erasing, receipts, resuming, standing
-from lifeboat_daemon.remotes import redacting, redacting_lists, replicating, verifying
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
-from lifeboat_endpoint.remote.contract import RedactionState, Remote
-from lifeboat_endpoint.vault import Retention
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import Busy
+from lifeboat_core.health import second_copies, status
+from lifeboat_core.purge import doing, erased, erasing, receipts, resuming, standing
+from lifeboat_core.remotes import redacting, redacting_lists, replicating, verifying
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_keys import redacting as signatures
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
-from support.daemon.machines import Machine, there
-from support.daemon.purged import TEXT, bodies, leaks_below, purge
-from support.daemon.replicated import Replicated, in_this_process, machine_in
+from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteDamaged, RemoteRefused
+from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.vault import Retention
+from support.core.machines import Machine, there
+from support.core.purged import TEXT, bodies, leaks_below, purge
+from support.core.replicated import Replicated, in_this_process, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.killing import killed_at
 from support.prepared_folders import PreparedFolders
@@ -313,7 +313,7 @@ def test_a_busy_agent_is_waited_for_and_then_it_is_tried_again_later(
     def held(*given: object) -> None:
         raise Busy("process 1 holds it (restore)")
 
-    monkeypatch.setattr("lifeboat_daemon.purge.applying.apply", held)
+    monkeypatch.setattr("lifeboat_core.purge.applying.apply", held)
     monkeypatch.setattr(redacting, "PATIENCE", 0.0)
     outcome = machine.push()
     assert (outcome.state, outcome.code) == ("waiting", Busy.code)

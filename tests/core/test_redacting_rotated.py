@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from lifeboat_alf import ids
-from lifeboat_daemon import key_rotation
-from lifeboat_daemon.purge import doing, erased, erasing, receipts
-from lifeboat_daemon.remotes import pulling, redacting, redacting_lists, registry, replicating
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import AgentErased, RemoteUnreachable
-from lifeboat_endpoint.remote.contract import RedactionState, Remote
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home import key_rotation
+from lifeboat_core.purge import doing, erased, erasing, receipts
+from lifeboat_core.remotes import pulling, redacting, redacting_lists, registry, replicating
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
-from support.daemon.machines import Machine
-from support.daemon.purged import TEXT, leaks_below, owner_token, purge, request
+from lifeboat_vault.errors import AgentErased, RemoteUnreachable
+from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.vault import Vault
+from support.core.machines import Machine
+from support.core.purged import TEXT, leaks_below, owner_token, purge, request
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 LEARNED = 1

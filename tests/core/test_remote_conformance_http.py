@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import adding, endpoint_remote, endpoint_uploads, join
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.remote.conformance import CHECKS, Check
-from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import adding, endpoint_remote, endpoint_uploads, join
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run as run_command
+from lifeboat_vault.remote.conformance import CHECKS, Check
+from lifeboat_vault.remote.contract import Remote
+from support.cli.cli_client import run as run_command
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 _IN_PARTS = (

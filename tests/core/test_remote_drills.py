@@ -11,22 +11,22 @@ import pytest
 
 from lifeboat_alf import attachments
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon import config
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.doctor import Level
-from lifeboat_daemon.doctor import remotes as doctor
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import acknowledged, delta_proof, drilling, pulling, verifying
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions
-from lifeboat_endpoint.vault import Vault
+from lifeboat_cli import program
+from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import remotes as doctor
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import acknowledged, delta_proof, drilling, pulling, verifying
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.settings import config
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
-from support.daemon.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
+from lifeboat_vault.vault import Vault
+from support.cli.cli_client import run
+from support.core.machines import Machine
+from support.core.second_copies import HTTP, PLAIN_FOLDER, SEALED_FOLDER, added
 from support.endpoint.endpoint_servers import running_endpoint
 
 Json = dict[str, Any]
@@ -152,7 +152,7 @@ def test_a_delta_that_its_reader_could_not_apply_is_followed_by_a_snapshot(
 def test_a_state_that_this_machine_does_not_have_is_not_tried_out(
     ada: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_endpoint.vault.Vault.find", lambda *_: None)
+    monkeypatch.setattr("lifeboat_vault.vault.Vault.find", lambda *_: None)
     with pytest.raises(NothingToRestore):
         drill(ada)
 
@@ -211,7 +211,7 @@ def test_a_drill_of_a_sealed_remote_waits_for_the_key_and_the_doctor_says_so(
 
 
 def test_a_drill_over_a_network_that_costs_waits(ada: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_daemon.remotes.sending.needs_network", lambda _: True)
+    monkeypatch.setattr("lifeboat_core.remotes.sending.needs_network", lambda _: True)
     monkeypatch.setattr(conditions, "read", lambda _: Conditions(online=True, metered=True))
     assert read_back(ada)["drill"] is None
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents
-from support.daemon.postgres_claw import execute, remembering
-from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
+from lifeboat_core.agents import agents
+from support.core.postgres_claw import execute, remembering
+from support.core.zeroclaw_protected import ProtectedClaw, files_with
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.zeroclaw import remote
-from lifeboat_daemon import agents
-from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
-from lifeboat_daemon.restore.report import RestoreReport
-from support.daemon.postgres_claw import execute, remembering
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_core.agents import agents
+from lifeboat_core.restore import RestoreOptions, opened_plan, run
+from lifeboat_core.restore.report import RestoreReport
+from support.core.postgres_claw import execute, remembering
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 psycopg = pytest.importorskip("psycopg")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why, decide
-from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.deciding import Decision, Do, Here, Why, decide
+from lifeboat_vault.remote.contract import RemoteAgent, RemoteHead
 
 LOG = {0: b"zero", 3: b"three", 7: b"seven"}
 OURS, OTHERS = "a" * 16, "b" * 16

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.state import Leaf
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import endpoint_calls, endpoint_uploads, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.endpoint_calls import Calls
-from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
-from lifeboat_endpoint.errors import (
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import endpoint_calls, endpoint_uploads, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint_calls import Calls
+from lifeboat_core.remotes.endpoint_remote import EndpointRemote
+from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
     RemoteDenied,
@@ -29,9 +29,9 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     RemoteUntrusted,
 )
-from lifeboat_endpoint.remote.contract import Bundle, FileKey
-from support.daemon.authorities import Authority
-from support.daemon.skipped_silence import PACE, skip_silence
+from lifeboat_vault.remote.contract import Bundle, FileKey
+from support.core.authorities import Authority
+from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 TOKEN = "lb_abcdefgh_only-ada-knows"

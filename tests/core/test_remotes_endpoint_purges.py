@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.endpoint_calls import Calls
-from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
-from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, RemoteDenied
-from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint_calls import Calls
+from lifeboat_core.remotes.endpoint_remote import EndpointRemote
 from lifeboat_keys.encodings import to_base64
-from support.daemon.skipped_silence import PACE, skip_silence
+from lifeboat_vault.errors import AgentErased, RemoteDamaged, RemoteDenied
+from lifeboat_vault.remote.contract import RedactionState
+from support.core.skipped_silence import PACE, skip_silence
 from support.talking_server import Reply, TalkingServer, status, talking_server
 
 USUAL, OWNER = "lb_abcdefgh_only-ada-knows", "lb_ijklmnop_nobody-else-knows"

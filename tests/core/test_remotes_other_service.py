@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged
-from support.daemon.cli_client import Json, run
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged
+from support.cli.cli_client import Json, run
 from support.endpoint.hosted_service import KEY, hosted_service
 from support.talking_server import status, talking_server
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.http_session import Reply
-from lifeboat_daemon.remotes import endpoint_problems
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.errors import RemoteError
+from lifeboat_core.network.http_session import Reply
+from lifeboat_core.remotes import endpoint_problems
 from lifeboat_endpoint.server import problems
+from lifeboat_vault import errors
+from lifeboat_vault.errors import RemoteError
 
 TOKEN = "lb_abcdefgh_only-ada-knows"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
-from lifeboat_daemon.remotes import join, opening, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import JoinInvalid
+from lifeboat_core.errors import BadSetting, ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import join, opening, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.errors import JoinInvalid
 
 PIN = "ab" * 32
 TOKEN = "lb_abcdefgh_only-ada-knows"
@@ -124,10 +124,10 @@ def test_reading_the_registry_loads_neither_the_network_nor_a_vault(context: Con
     registry.save(context, replace(HOME, pin="0a1b2c3d" * 8))  # no row of letters that could be joined words
     program = (
         "import sys\n"
-        "from lifeboat_daemon.context import Context\n"
-        "from lifeboat_daemon.remotes import registry\n"
+        "from lifeboat_core.home.context import Context\n"
+        "from lifeboat_core.remotes import registry\n"
         "assert registry.everyone(Context.open())[0].name == 'home'\n"
-        "heavy = {'httpx', 'nacl', 'cryptography', 'sqlite3', 'tomlkit', 'lifeboat_endpoint'}\n"
+        "heavy = {'httpx', 'nacl', 'cryptography', 'sqlite3', 'tomlkit', 'lifeboat_vault'}\n"
         "keys = {name for name in sys.modules if name.startswith('lifeboat_keys.')}\n"
         "keys.discard('lifeboat_keys.words_in_texts')\n"
         "print(sorted(heavy & set(sys.modules) | keys))"

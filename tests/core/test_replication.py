@@ -10,20 +10,22 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents, config, status, syncing
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.doctor import Level, copies
-from lifeboat_daemon.errors import BadRequest, Cancelled, UnknownRemote
-from lifeboat_daemon.remotes import acknowledged, registry, sending, verifying
-from lifeboat_daemon.remotes.sealed.log import SealedLog
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_cli import program
+from lifeboat_cli.doctor import Level, copies
+from lifeboat_core.agents import agents, syncing
+from lifeboat_core.errors import BadRequest, Cancelled, UnknownRemote
+from lifeboat_core.health import status
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions
+from lifeboat_core.remotes import acknowledged, registry, sending, verifying
+from lifeboat_core.remotes.sealed.log import SealedLog
+from lifeboat_core.settings import config
 from lifeboat_daemon.work.operations import push, verify_remote
 from lifeboat_daemon.work.worker import Work
-from lifeboat_endpoint.errors import RemoteRefused
-from lifeboat_endpoint.remote.contract import RemoteVerification
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine, there
+from lifeboat_vault.errors import RemoteRefused
+from lifeboat_vault.remote.contract import RemoteVerification
+from support.cli.cli_client import run
+from support.core.machines import Machine, there
 from support.daemon.serving import serving
 from support.waiting import until
 
@@ -195,7 +197,7 @@ class Broken:
             return remote
 
         monkeypatch.setattr(verifying, "open_remote", broken)
-        monkeypatch.setattr("lifeboat_daemon.remotes.replicating.open_remote", broken)
+        monkeypatch.setattr("lifeboat_core.remotes.replicating.open_remote", broken)
 
     def _verify(self, agent_id: str, state: Any, *, bodies: int, chance: random.Random) -> RemoteVerification:
         self.asked.append(bodies)

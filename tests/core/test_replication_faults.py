@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import epochs, replicating
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.remote.contract import Remote
-from support.daemon.faulty_transport import Fault, Kind, from_then_on, once
-from support.daemon.replicated import Replicated, in_a_folder, in_this_process, machine_in
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import epochs, replicating
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.remote.contract import Remote
+from support.core.faulty_transport import Fault, Kind, from_then_on, once
+from support.core.replicated import Replicated, in_a_folder, in_this_process, machine_in
 from support.prepared_folders import PreparedFolders
 
 KINDS = ("in process", "folder")

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.schedule import backoff, conditions
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.machine import conditions
+from lifeboat_core.remotes import backoff
 from lifeboat_daemon.service import returning
 from support.daemon.inside import HANG, Inside, Remote
 

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import verification, withheld
-from lifeboat_daemon.capture import commit
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.name_conflicts import find_conflicts
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, restore
-from lifeboat_endpoint.errors import DraftInvalid
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_cli import program
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.name_conflicts import find_conflicts
+from lifeboat_core.capture import commit
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.restore import RestoreOptions, RestoreReport, restore
+from lifeboat_core.verify import verification
 from lifeboat_keys import signing
-from support.daemon import cli_client
-from support.daemon.protected import Protected, protected_agent
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault import Draft, EntryPut
+from support.cli import cli_client
+from support.core.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
 
 LINK = EntryPut({"type": "link", "target": "MEMORY.md"}, b"")

@@ -13,17 +13,18 @@ import pytest
 
 from lifeboat_adapters.secrets import payload
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import exchange, programs
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.restore import print_report
-from lifeboat_daemon.errors import TargetRefused
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
-from lifeboat_daemon.restore.diffs import plan_lines
-from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_cli.restore.restore import print_report
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core import exchange
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import TargetRefused
+from lifeboat_core.processes import programs
+from lifeboat_core.restore import RestoreOptions, RestoreReport, delivering, opened_plan, recover, restore, undo
+from lifeboat_core.restore.diffs import plan_lines
+from lifeboat_core.state.state_documents import credentials_of
 from lifeboat_keys.errors import NoKey
-from support.daemon.credentialed import (
+from support.core.credentialed import (
     ACCESS,
     API_KEY,
     CHANNEL,
@@ -333,7 +334,7 @@ def test_an_undo_takes_back_what_was_merged_for_a_copy_in_another_folder(first: 
 
 
 def _agent(machine: Machine) -> Agent:
-    from lifeboat_daemon import agent as registered
+    from lifeboat_core.agents import agent as registered
 
     (found,) = registered.everyone(machine.context)
     return found
@@ -395,7 +396,7 @@ def test_without_the_users_key_nothing_is_written(first: Machine) -> None:
 def test_a_plan_holds_no_secret(first: Machine) -> None:
     (first.state / "openclaw.json").write_text("{ channels: { telegram: { botToken: 'mine-0123456789' } } }")
     with opened_plan(first.context, _agent(first), None, RestoreOptions(with_credentials=True)) as plan:
-        from lifeboat_daemon.restore import diff_lines, plan_lines
+        from lifeboat_core.restore import diff_lines, plan_lines
 
         said = json.dumps(plan.to_json()) + "\n".join([*plan_lines(plan), *diff_lines(plan, lambda path, data: data)])
     assert not any(secret in said for secret in (*SECRETS, "mine-0123456789"))
@@ -433,7 +434,7 @@ def _quicker(monkeypatch: pytest.MonkeyPatch, hanging: str) -> None:
             **{**options, "timeout_seconds": 1 if any(word.startswith(hanging) for word in command) else patience()},
         )
 
-    from lifeboat_daemon.restore import runtime_steps
+    from lifeboat_core.restore import runtime_steps
 
     monkeypatch.setattr(runtime_steps.give_credentials, "__defaults__", (run,))
 

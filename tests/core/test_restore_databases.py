@@ -17,13 +17,13 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, RowChoice, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, record
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import withheld
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import RestoreFailed, RuntimeRunning, TargetChanged
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, plan_lines, recover, run, undo
-from support.daemon.plain_runtime import RUNTIME, PlainAdapter, plain_context
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import RestoreFailed, RuntimeRunning, TargetChanged
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, RestoreReport, plan, plan_lines, recover, run, undo
+from support.core.plain_runtime import RUNTIME, PlainAdapter, plain_context
 from support.killing import killed_at
 
 ROWS = f"raw/{RUNTIME}-home/db/jobs/jobs.jsonl"

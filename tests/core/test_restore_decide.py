@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.restore.contents import Wanted
-from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
-from lifeboat_daemon.restore.journal import Seen
-from lifeboat_daemon.restore.tree import Found
+from lifeboat_core.restore.contents import Wanted
+from lifeboat_core.restore.decide import Action, Item, Rules, decide
+from lifeboat_core.restore.journal import Seen
+from lifeboat_core.restore.tree import Found
 
 ROOT = Path("/w/ada")
 

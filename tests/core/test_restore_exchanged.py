@@ -16,14 +16,14 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import beneath
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_daemon.cli.restore import exit_status
-from lifeboat_daemon.errors import RestoreFailed
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
-from lifeboat_daemon.restore.contents import DATABASE, Wanted
-from lifeboat_daemon.restore.inventory import Proven
-from lifeboat_daemon.restore.staging import Stage
-from lifeboat_daemon.restore.undo import undo
-from support.daemon.protected import Protected
+from lifeboat_cli.restore.restore import exit_status
+from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.restore.contents import DATABASE, Wanted
+from lifeboat_core.restore.inventory import Proven
+from lifeboat_core.restore.staging import Stage
+from lifeboat_core.restore.undo import undo
+from support.core.protected import Protected
 from support.exchanging import CHANGES, ExchangingFiles, everything_in, exchange, needs_exchange
 
 pytestmark = needs_exchange

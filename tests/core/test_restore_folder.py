@@ -13,8 +13,7 @@ from lifeboat_adapters.contract import NextStep, Rendered
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.testing import MemoryState, identity, record
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import (
+from lifeboat_core.errors import (
     NamesDoNotFit,
     NothingToRestore,
     RestoreFailed,
@@ -22,8 +21,9 @@ from lifeboat_daemon.errors import (
     UnsafeName,
     UnsignedState,
 )
-from lifeboat_daemon.restore import Action, RestoreOptions, RestoreReport, origin_of, plan, recover, run
-from support.daemon.plain_runtime import PlainAdapter, plain_context
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import Action, RestoreOptions, RestoreReport, origin_of, plan, recover, run
+from support.core.plain_runtime import PlainAdapter, plain_context
 
 RAW = "raw/openclaw/"
 

@@ -11,16 +11,17 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.metas import CUTS
-from lifeboat_daemon import status, withheld
-from lifeboat_daemon.purge import doing
-from lifeboat_daemon.restore import RestoreOptions, opened_plan, restore
-from lifeboat_daemon.restore import run as run_plan
-from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_core.agents import withheld
+from lifeboat_core.health import status
+from lifeboat_core.purge import doing
+from lifeboat_core.restore import RestoreOptions, opened_plan, restore
+from lifeboat_core.restore import run as run_plan
+from lifeboat_core.restore.report import RestoreReport
 from lifeboat_keys.errors import NoKey
 from lifeboat_keys.home_keys import HomeKeys
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
-from support.daemon.purged import request
+from support.cli.cli_client import run
+from support.core.protected import Protected
+from support.core.purged import request
 
 KEY = "sk-ant-api03-fake0123456789abcdefghijklmnopqrstuvwxyz0123456789"
 OTHER = "sk-ant-api03-fake9876543210zyxwvutsrqponmlkjihgfedcba9876543210"

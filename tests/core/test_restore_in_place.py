@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.demo.tree import differences, files_holding, read_tree
-from lifeboat_daemon.demo.workspace import FAKE_KEY
-from lifeboat_daemon.errors import ConsentNeeded, NothingToUndo, RestoreFailed, TargetChanged, TargetRefused
-from lifeboat_daemon.restore import (
+from lifeboat_cli.demo.tree import differences, files_holding, read_tree
+from lifeboat_cli.demo.workspace import FAKE_KEY
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.errors import ConsentNeeded, NothingToUndo, RestoreFailed, TargetChanged, TargetRefused
+from lifeboat_core.restore import (
     Action,
     RestoreOptions,
     diff_lines,
@@ -29,10 +29,10 @@ from lifeboat_daemon.restore import (
     run,
     undo,
 )
-from lifeboat_daemon.restore import target as targets
-from lifeboat_daemon.restore.options import RestoreOptions as Options
-from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour, harbour_after_a_day
+from lifeboat_core.restore import target as targets
+from lifeboat_core.restore.options import RestoreOptions as Options
+from support.core import invariants
+from support.core.harbour import Harbour, harbour, harbour_after_a_day
 from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 from support.prepared_folders import PreparedFolders
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon.errors import TargetChanged
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves
-from lifeboat_daemon.restore.journal import MOVING, Folder, Journal, Move, Time, look, to_path, to_text
+from lifeboat_core.errors import TargetChanged
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore import moves
+from lifeboat_core.restore.journal import MOVING, Folder, Journal, Move, Time, look, to_path, to_text
 from support.deep_folders import DEEPER_THAN_A_PATH, DEEPER_THAN_THE_STACK, nest, removed_afterwards
 
 FILES = SystemFiles()

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.errors import UnsafeName
-from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_core.errors import UnsafeName
+from lifeboat_core.restore import names
+from lifeboat_core.restore.options import RestoreOptions
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/.", "a\0b"])

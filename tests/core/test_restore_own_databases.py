@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import verification
-from lifeboat_daemon.restore import RestoreOptions, restore, undo
-from support.daemon.database_writers import TABLE, many, rows_in, writer_of
-from support.daemon.protected import Protected, protected_agent
+from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_core.verify import verification
+from support.core.database_writers import TABLE, many, rows_in, writer_of
+from support.core.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
 
 

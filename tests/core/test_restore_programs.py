@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_core.agents import agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_stores import api_key, put_shared, store
 from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
-from support.daemon.protected import SteadyClock
+from support.core.protected import SteadyClock
 
 BESIDE_THE_CONFIGURATION = {
     "hooks/tide/HOOK.md": b"# Tide\n",

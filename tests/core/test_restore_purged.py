@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_daemon import agents, verification
-from lifeboat_daemon.errors import NothingToUndo
-from lifeboat_daemon.exchange import export, import_
-from lifeboat_daemon.purge import undo_folders
-from lifeboat_daemon.restore import RestoreOptions, restore, undo
-from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore import journal as journals
-from support.daemon.protected import Protected
-from support.daemon.purged_here import purge
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import NothingToUndo
+from lifeboat_core.exchange import export, import_
+from lifeboat_core.purge import undo_folders
+from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_core.restore import inventory as inventories
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.verify import verification
+from support.core.protected import Protected
+from support.core.purged_here import purge
 from support.prepared_folders import PreparedFolders
 
 LINE = "The passport number is C01X00T47."

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.prepared_folders import PreparedFolders
 
 LATELY = "2026-11-10T08:00:00+00:00"

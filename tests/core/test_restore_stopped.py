@@ -10,13 +10,13 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import verification
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
-from lifeboat_daemon.restore.run import TOO_LATE
-from support.daemon.harbour import Harbour, harbour_after_a_day
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.restore import RestoreOptions, recover, restore, undo
+from lifeboat_core.restore.run import TOO_LATE
+from lifeboat_core.verify import verification
+from support.core.harbour import Harbour, harbour_after_a_day
 from support.prepared_folders import PreparedFolders
 
 

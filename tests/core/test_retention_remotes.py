@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon import config, retention
-from lifeboat_daemon.remotes import acknowledged, keeping, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from support.daemon.protected import Protected
+from lifeboat_core.history import retention
+from lifeboat_core.remotes import acknowledged, keeping, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.settings import config
+from support.core.protected import Protected
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 SERVER = RemoteConfig("server", "https://sync.example.com", id="one")

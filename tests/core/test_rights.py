@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import metas
-from lifeboat_daemon import state_documents, verification
-from lifeboat_daemon.restore import RestoreOptions, restore, undo
-from support.daemon.protected import Protected, protected_agent
+from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_core.state import state_documents
+from lifeboat_core.verify import verification
+from support.core.protected import Protected, protected_agent
 from support.prepared_folders import PreparedFolders
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")

@@ -11,12 +11,17 @@ from lifeboat_alf import layout, merkle
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon import agents, clock_trust, config, retention, status, verification
-from lifeboat_daemon.doctor import Level, disk
-from lifeboat_daemon.restore import RestoreOptions, plan
-from lifeboat_daemon.room import Room
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
+from lifeboat_cli.doctor import Level, disk
+from lifeboat_core.agents import agents
+from lifeboat_core.health import status
+from lifeboat_core.history import retention
+from lifeboat_core.history.room import Room
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.restore import RestoreOptions, plan
+from lifeboat_core.settings import config
+from lifeboat_core.verify import verification
+from support.cli.cli_client import run
+from support.core.protected import Protected
 
 LARGE = "chart.bin"
 GB = 1 << 30
@@ -225,7 +230,7 @@ def test_history_is_not_thinned_on_a_clock_that_is_not_trusted(ada: Protected) -
 
 
 def test_a_user_who_keeps_less_than_that_goes_on_keeping_less() -> None:
-    from lifeboat_endpoint.vault import Retention
+    from lifeboat_vault.vault import Retention
 
     assert retention.shorter(Retention(24, 7, 90)) == Retention(1, 1, 30)
     assert retention.shorter(Retention(0, 0, 10)) == Retention(0, 0, 10)
@@ -253,7 +258,7 @@ def test_sync_says_each_step(isolated_home: Path, tmp_path: Path) -> None:
 
 
 def test_the_least_free_space_is_for_all_agents(ada: Protected) -> None:
-    from lifeboat_daemon.errors import BadSetting
+    from lifeboat_core.errors import BadSetting
 
     with pytest.raises(BadSetting):
         agents.write_setting(ada.context, ada.agent, "vault.min_free", "2GB")

@@ -12,13 +12,14 @@ import pytest
 from lifeboat_adapters.credentials import Delivery
 from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import programs, session_hooks
-from lifeboat_daemon.errors import SystemRefused
-from lifeboat_daemon.exchange import alf_client
-from lifeboat_daemon.restore import delivering, recover
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import session_hooks
+from lifeboat_core.errors import SystemRefused
+from lifeboat_core.exchange import alf_client
+from lifeboat_core.processes import programs
+from lifeboat_core.restore import delivering, recover
 from support.adapters.fake_openclaw import FakeOpenClaw
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.exchanging import everything_in, exchange, needs_exchange
 
 pytestmark = needs_exchange

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import cli
-from lifeboat_daemon.cli.program import run
-from lifeboat_daemon.safe_text import (
+import lifeboat_cli as cli
+from lifeboat_cli.program import run
+from lifeboat_core.texts.safe_text import (
     END_OF_ISOLATE,
     ISOLATE,
     UNSAFE,
@@ -156,20 +156,20 @@ def test_a_plan_in_json_names_the_same_files(hostile: dict[str, str], capsys: py
 # Held by the code itself ------------------------------------------------------------------------------------------
 
 PRINTERS = {
-    "lifeboat_daemon.cli.output": "the one place",
-    "lifeboat_daemon.cli.word_screen": "words of a key, which come from the list of words",
-    "lifeboat_daemon.cli.private_texts": "words and the recovery kit",
-    "lifeboat_daemon.cli.status_watch": "a page of lines that Output wrote",
-    "lifeboat_daemon.cli.endpoint_audit": "escaped on a terminal",
+    "lifeboat_cli.terminal.output": "the one place",
+    "lifeboat_cli.terminal.word_screen": "words of a key, which come from the list of words",
+    "lifeboat_cli.terminal.private_texts": "words and the recovery kit",
+    "lifeboat_cli.status.status_watch": "a page of lines that Output wrote",
+    "lifeboat_cli.endpoint.endpoint_audit": "escaped on a terminal",
 }
 BLOCKS = {
-    "lifeboat_daemon.cli.agents_hook",
-    "lifeboat_daemon.cli.endpoint_prepare",
-    "lifeboat_daemon.cli.purge_receipt_texts",
-    "lifeboat_daemon.cli.purge_text",
-    "lifeboat_daemon.cli.records",
-    "lifeboat_daemon.cli.restore",
-    "lifeboat_daemon.cli.service",
+    "lifeboat_cli.agents.agents_hook",
+    "lifeboat_cli.endpoint.endpoint_prepare",
+    "lifeboat_cli.purge.purge_receipt_texts",
+    "lifeboat_cli.purge.purge_text",
+    "lifeboat_cli.history.records",
+    "lifeboat_cli.restore.restore",
+    "lifeboat_cli.commands.service",
 }
 QUESTIONS = ("click.prompt", "click.confirm", "click.echo")
 
@@ -195,13 +195,16 @@ def test_texts_of_several_lines_are_printed_where_they_are_known() -> None:
 def test_questions_hold_no_raw_names() -> None:
     """A question is a constant, or goes through one of the two functions."""
     for file, called, node in _calls():
-        if called in QUESTIONS and file not in ("lifeboat_daemon.cli.word_screen", "lifeboat_daemon.cli.completion"):
+        if called in QUESTIONS and file not in (
+            "lifeboat_cli.terminal.word_screen",
+            "lifeboat_cli.commands.completion",
+        ):
             question = ast.unparse(node.args[0])
             is_safe = isinstance(node.args[0], ast.Constant) or "_text(" in question or question == "question"
             assert is_safe, f"{file}: {called}({question})"
 
 
 def test_a_terminal_gets_json_without_what_steers_it(tmp_path: Path) -> None:
-    program = "from lifeboat_daemon.cli.output import Output; Output(as_json=True).json_line({'n': 'a\\x9b\\u202e'})"
+    program = "from lifeboat_cli.terminal.output import Output; Output(as_json=True).json_line({'n': 'a\\x9b\\u202e'})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=patience(), check=True)
     assert done.stdout == b'{"n":"a\\u009b\\u202e"}\n'

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health import wakefulness
-from lifeboat_daemon.health.standing import Facts, KeyFacts, judge
-from lifeboat_daemon.schedule import awake
-from support.daemon.protected import START, SteadyClock
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import awake, wakefulness
+from lifeboat_core.health.standing import Facts, KeyFacts, judge
+from lifeboat_core.home.context import Context
+from support.core.protected import START, SteadyClock
 
 HOUR = 3600.0
 

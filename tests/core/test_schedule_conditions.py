@@ -12,13 +12,13 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from lifeboat_daemon import config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Level
-from lifeboat_daemon.doctor import conditions as doctor_check
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions, deferral, read
-from support.daemon.fake_bus import FakeBus, Property
+from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import conditions as doctor_check
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions, deferral, read
+from lifeboat_core.settings import config
+from support.core.fake_bus import FakeBus, Property
 from support.patience import patience
 from support.short_folders import short
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_daemon.schedule.crontab import Crontab
+from lifeboat_core.settings.crontab import Crontab
 from lifeboat_daemon.schedule.zone import local_zone
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -13,13 +13,13 @@ import pytest
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.sealed import compacting, index
-from lifeboat_daemon.remotes.sealed.compacting import Make, is_due, plan
-from lifeboat_daemon.remotes.sealed.head import FileReference, Grown, Row
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.vault import Retention, take_over
-from support.daemon.sealed_logs import Machine, content_there
+from lifeboat_core.remotes.bundling import Material
+from lifeboat_core.remotes.sealed import compacting, index
+from lifeboat_core.remotes.sealed.compacting import Make, is_due, plan
+from lifeboat_core.remotes.sealed.head import FileReference, Grown, Row
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.vault import Retention, take_over
+from support.core.sealed_logs import Machine, content_there
 from support.killing import killed_at
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.remote.conformance import CHECKS, Check
-from support.daemon.sealed_logs import Machine
+from lifeboat_vault.remote.conformance import CHECKS, Check
+from support.core.sealed_logs import Machine
 
 
 @pytest.fixture(scope="module")

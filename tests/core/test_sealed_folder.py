@@ -13,13 +13,13 @@ import pytest
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.sealed import folder_files, folder_lock
-from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND
-from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-from lifeboat_daemon.remotes.sealed.folder_lock import FolderLock
-from lifeboat_endpoint.errors import (
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.sealed import folder_files, folder_lock
+from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
+from lifeboat_core.remotes.sealed.folder_files import FolderFiles
+from lifeboat_core.remotes.sealed.folder_lock import FolderLock
+from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
     RemoteDenied,
@@ -29,8 +29,8 @@ from lifeboat_endpoint.errors import (
     RemoteUnreachable,
     StaleBase,
 )
-from support.daemon.protected import SteadyClock
-from support.daemon.sealed_logs import NAME, RUNTIME, Machine, content_there
+from support.core.protected import SteadyClock
+from support.core.sealed_logs import NAME, RUNTIME, Machine, content_there
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at
 

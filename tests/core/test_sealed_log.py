@@ -13,12 +13,17 @@ from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import AGENT_ID
 from lifeboat_alf.validate import validate
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.sealed import head as document
-from lifeboat_daemon.remotes.sealed import index, states
-from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND
-from lifeboat_endpoint.errors import (
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.sealed import head as document
+from lifeboat_core.remotes.sealed import index, states
+from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
+from lifeboat_keys import signing
+from lifeboat_keys.errors import KeyLocked, NoKey
+from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_keys.rotation import Reason
+from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import (
     EpochBehind,
     EpochMoved,
     RemoteDamaged,
@@ -26,14 +31,9 @@ from lifeboat_endpoint.errors import (
     StaleBase,
     UnknownThere,
 )
-from lifeboat_endpoint.remote.contract import RemoteVerification
-from lifeboat_keys import signing
-from lifeboat_keys.errors import KeyLocked, NoKey
-from lifeboat_keys.home_keys import HomeKeys
-from lifeboat_keys.rotation import Reason
-from lifeboat_keys.user_key import UserKey
-from support.daemon.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
-from support.endpoint.vaults import file_key
+from lifeboat_vault.remote.contract import RemoteVerification
+from support.core.sealed_logs import MACHINE, NAME, RUNTIME, Machine, content_there
+from support.vault.vaults import file_key
 
 
 @pytest.fixture

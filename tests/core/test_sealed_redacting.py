@@ -13,14 +13,14 @@ from lifeboat_alf import codec
 from lifeboat_alf.redactions import WHOLE_AGENT, Edit, replacement_of
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.sealed import compacting, index, looking
-from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
-from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_core.remotes.bundling import Material
+from lifeboat_core.remotes.sealed import compacting, index, looking
+from lifeboat_core.remotes.sealed.folder_files import FolderFiles
+from lifeboat_core.remotes.sealed.rewriting import Rewriting
 from lifeboat_keys import receipts
-from support.daemon.sealed_logs import SOUL, Machine, content_there
-from support.daemon.sealed_purges import (
+from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
+from support.core.sealed_logs import SOUL, Machine, content_there
+from support.core.sealed_purges import (
     CUT,
     NOTE,
     SECRET,
@@ -36,8 +36,8 @@ from support.daemon.sealed_purges import (
     remember,
     thin,
 )
-from support.endpoint.vaults import file_key
 from support.killing import killed_at
+from support.vault.vaults import file_key
 
 
 @pytest.fixture

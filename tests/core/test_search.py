@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import search
-from lifeboat_daemon.search import Filters
-from lifeboat_daemon.state_db import WORDS, StateDb, throw_away
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.memories import search
+from lifeboat_core.memories.search import Filters
+from lifeboat_core.state.state_db import WORDS, StateDb, throw_away
+from support.core.protected import MEMORY, Protected
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_a_deleted_index_is_made_again(ada: Protected) -> None:
 def test_an_index_that_stayed_behind_catches_up(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
     ada.write("MEMORY.md", MEMORY + "\n## New\n\nA walrus.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("lifeboat_daemon.capture.run.search.catch_up", lambda db, vault: None)
+        patch.setattr("lifeboat_core.capture.run.search.catch_up", lambda db, vault: None)
         ada.capture()
     assert found(ada, "walrus") == ["MEMORY.md"]
 

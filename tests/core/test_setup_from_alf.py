@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import Json, run, run_accepting
+from support.cli.cli_client import Json, run, run_accepting
 from support.endpoint import reference_archives as reference
 from support.endpoint.hosted_service import KEY, HostedServiceFake, hosted_service
 from support.endpoint.reference_client import ReferenceClient

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import clock_trust, offers, state_cache
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.schedule import awake
+from lifeboat_core.agents import offers
+from lifeboat_core.health import awake
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.state import state_cache
 from lifeboat_daemon.service import notes
-from support.daemon.protected import START, SteadyClock
+from support.core.protected import START, SteadyClock
 
 DEEP = b'{"unknown":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 GARBAGE: dict[str, bytes] = {

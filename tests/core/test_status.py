@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_daemon import agents, status
-from support.daemon.protected import Protected
+from lifeboat_core.agents import agents
+from lifeboat_core.health import status
+from support.core.protected import Protected
 
 
 def verify(ada: Protected) -> None:

@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.errors import SignatureError
-from lifeboat_daemon import agents, key_rotation, retention
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import acknowledged, adopting, aside, epochs, replacing
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.sealed.opening import FolderLog
-from lifeboat_endpoint.errors import EpochMoved, RemoteDenied, VaultMissing
-from lifeboat_endpoint.vault import Retention
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.history import retention
+from lifeboat_core.home import key_rotation
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import acknowledged, adopting, aside, epochs, replacing
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.sealed.opening import FolderLog
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine, there
+from lifeboat_vault.errors import EpochMoved, RemoteDenied, VaultMissing
+from lifeboat_vault.vault import Retention
+from support.cli.cli_client import run
+from support.core.machines import Machine, there
 
 DISKS = ("one", "two")
 

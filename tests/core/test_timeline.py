@@ -8,16 +8,18 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import labels, records, timeline, verification
-from lifeboat_daemon.errors import BadLabel, NothingToRestore
-from lifeboat_daemon.remotes import acknowledged, adding, verifying
-from lifeboat_daemon.remotes.join import Given
-from lifeboat_daemon.status import DAMAGED
-from lifeboat_daemon.syncing import sent
-from lifeboat_daemon.timeline import Wanted
-from lifeboat_endpoint.errors import UnknownSequence
-from lifeboat_endpoint.vault import Retention, SequenceRow, runs
-from support.daemon.protected import START, Protected
+from lifeboat_core.agents.syncing import sent
+from lifeboat_core.errors import BadLabel, NothingToRestore
+from lifeboat_core.health.status import DAMAGED
+from lifeboat_core.history import labels, timeline
+from lifeboat_core.history.timeline import Wanted
+from lifeboat_core.memories import records
+from lifeboat_core.remotes import acknowledged, adding, verifying
+from lifeboat_core.remotes.join import Given
+from lifeboat_core.verify import verification
+from lifeboat_vault.errors import UnknownSequence
+from lifeboat_vault.vault import Retention, SequenceRow, runs
+from support.core.protected import START, Protected
 
 Json = dict[str, Any]
 

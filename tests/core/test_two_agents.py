@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon import agents
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
-from support.daemon import cli_client
+from support.cli import cli_client
 
 run = cli_client.run
 LAYOUTS = [openclaw_workspaces.NEW, openclaw_workspaces.OLD]

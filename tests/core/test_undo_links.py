@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.errors import RestoreFailed
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.undo import undo
-from support.daemon.protected import MEMORY, Protected
+from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.undo import undo
+from support.core.protected import MEMORY, Protected
 
 AT_FIRST = RestoreOptions(at=0, yes=True, reindex=False)
 

@@ -18,20 +18,20 @@ import pytest
 from lifeboat_adapters import litter, registry
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState
-from lifeboat_daemon.cli.command_again import command_again, remember
-from lifeboat_daemon.cli.program import run
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import never_written
-from lifeboat_daemon.restore.contents import Contents, Wanted
-from lifeboat_daemon.restore.hazards import find_hazards
-from lifeboat_daemon.restore.seen_code import seen_code
-from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_cli.program import run
+from lifeboat_cli.terminal.command_again import command_again, remember
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import never_written
+from lifeboat_core.restore.contents import Contents, Wanted
+from lifeboat_core.restore.hazards import find_hazards
+from lifeboat_core.restore.seen_code import seen_code
 from lifeboat_keys.signing import Verdict
-from support.daemon.cli_client import run_accepting
+from lifeboat_vault.errors import VaultDamaged
+from support.cli.cli_client import run_accepting
 from support.patience import patience
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.restore.plan import Plan
+    from lifeboat_core.restore.plan import Plan
 
 RAW = "raw/openclaw/"
 NEVER = (".git/config", ".GIT/config", "sub/.git/hooks/post-checkout", ".g\u200cit/config", "git~1/config", ".git ./x")

@@ -11,11 +11,11 @@ from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.embeddings import Vectors
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon import agents
-from lifeboat_daemon.exchange.exporting import export
+from lifeboat_core.agents import agents
+from lifeboat_core.exchange.exporting import export
 from support.adapters.zeroclaw_installs import packed
-from support.daemon.zeroclaw_protected import ProtectedClaw
-from support.endpoint.vaults import content_of
+from support.core.zeroclaw_protected import ProtectedClaw
+from support.vault.vaults import content_of
 
 LATELY = "2026-11-10T08:00:00+00:00"
 MODEL = "openai/example"

@@ -13,21 +13,22 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import status, verification
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import differences, files_holding, read_tree
-from lifeboat_daemon.demo.workspace import FAKE_KEY
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.health.standing import Facts
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_cli.demo.tree import differences, files_holding, read_tree
+from lifeboat_cli.demo.workspace import FAKE_KEY
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.health import status
+from lifeboat_core.health.standing import Facts
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions
+from lifeboat_core.verify import verification
 from lifeboat_daemon.work.operations import verify as verify_operation
 from lifeboat_daemon.work.worker import Work
-from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour_after_a_day
-from support.daemon.protected import Protected
+from support.core import invariants
+from support.core.harbour import Harbour, harbour_after_a_day
+from support.core.protected import Protected
 from support.prepared_folders import PreparedFolders
 
 NOBODY = "0197fd80-0000-7000-8000-00000000000f"

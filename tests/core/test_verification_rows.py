@@ -13,11 +13,11 @@ import pytest
 from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_adapters.zeroclaw import ADAPTER
 from lifeboat_adapters.zeroclaw.restore import ddl
-from lifeboat_daemon import verification
-from lifeboat_daemon.errors import DiskFull
-from lifeboat_daemon.verification import Drill
+from lifeboat_core.errors import DiskFull
+from lifeboat_core.verify import verification
+from lifeboat_core.verify.verification import Drill
 from support.adapters.zeroclaw_installs import CREATED, GENERATIONS
-from support.daemon.zeroclaw_protected import ProtectedClaw, files_with
+from support.core.zeroclaw_protected import ProtectedClaw, files_with
 
 SECRET = "sk-ant-api03-FAKEfakeFAKEfakeFAKEfake"
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import agents as registry
-from lifeboat_daemon import exchange, withheld
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.credentialed import ENV_KEY, Machine, live, second_machine
+from lifeboat_core import exchange
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import agents as registry
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core.credentialed import ENV_KEY, Machine, live, second_machine
 
 DOTENV = "raw/openclaw/.env"
 

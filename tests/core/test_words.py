@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from lifeboat_daemon import words
+from lifeboat_core.texts import words
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import NotAllowed, NotRunning, ServiceError
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
 from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LONGEST, LoopbackAddress, UnixAddress
-from lifeboat_daemon.errors import NotAllowed, NotRunning, ServiceError
-from lifeboat_daemon.home import Home
 from support.daemon.control_servers import Served, context, open_home
 from support.short_folders import short
 

@@ -17,14 +17,7 @@ import pytest
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.control import address, async_client, methods, protocol
-from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress
-from lifeboat_daemon.control.async_client import AsyncClient
-from lifeboat_daemon.control.client import Client, running
-from lifeboat_daemon.control.methods import Method
-from lifeboat_daemon.control.server import Limits
-from lifeboat_daemon.errors import (
+from lifeboat_core.errors import (
     BadRequest,
     Busy,
     Cancelled,
@@ -35,6 +28,13 @@ from lifeboat_daemon.errors import (
     ServiceError,
     UnknownAgent,
 )
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.control import address, async_client, methods, protocol
+from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress
+from lifeboat_daemon.control.async_client import AsyncClient
+from lifeboat_daemon.control.client import Client, running
+from lifeboat_daemon.control.methods import Method
+from lifeboat_daemon.control.server import Limits
 from support.daemon.control_servers import Served, context
 from support.patience import patience
 from support.short_folders import short
@@ -276,7 +276,7 @@ class TestTheClientOfCommands:
     def test_imports_nothing_that_takes_long(self) -> None:
         program = "import lifeboat_daemon.control.client, sys; print(*sys.modules)"
         loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-        heavy = {"asyncio", "watchdog", "apscheduler", "nacl", "httpx", "rich", "click", "lifeboat_adapters"}
+        heavy = {"asyncio", "watchdog", "apscheduler", "nacl", "httpx", "rich", "click", "lifeboat_vault"}
         assert heavy & set(loaded.split()) == set()
 
     def test_asks_a_thousand_times(self, context: Context) -> None:
@@ -461,7 +461,7 @@ class TestAnswersWithAShape:
             client.ask(methods.JOBS)
 
     def test_tell_how_everything_stands(self, context: Context) -> None:
-        from lifeboat_daemon.health.standing import AgentStatus, KeyFacts, Status
+        from lifeboat_core.health.standing import AgentStatus, KeyFacts, Status
 
         agent = AgentStatus(id="1", name="juniper", runtime="openclaw", workspace="/w", state="waiting", pending=2)
         standing = Status("waiting", "2 files wait", [agent], KeyFacts(key_id="k"), [], True)

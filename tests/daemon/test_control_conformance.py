@@ -10,10 +10,10 @@ import socket
 import pytest
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import BadRequest, Busy, ServiceError, UnknownAgent
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.server import Limits
-from lifeboat_daemon.errors import BadRequest, Busy, ServiceError, UnknownAgent
 from support.daemon.control_servers import Serve, Served, context, serve
 from support.patience import patience
 from support.short_folders import short

@@ -11,7 +11,7 @@ import pytest
 
 import lifeboat_daemon
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import methods, protocol
 from lifeboat_daemon.control.connection import Limits
 from lifeboat_daemon.control.methods import Hello, Method

@@ -11,13 +11,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import LifeboatError, ServiceError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.conversation import Conversation
 from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.control.outbox import Outbox
 from lifeboat_daemon.control.protocol import Request, Unusable
-from lifeboat_daemon.errors import LifeboatError, ServiceError
 from support.daemon.control_servers import Served, context
 from support.short_folders import short
 

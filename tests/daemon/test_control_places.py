@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.daemon.control_servers import Raw, Serve, Served, context, serve
 from support.patience import patience
 from support.short_folders import short

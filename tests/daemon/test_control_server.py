@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.server import Server
-from lifeboat_daemon.errors import AlreadyRunning, DiskFull, DoesNotAnswer, NotAllowed, SystemRefused
 from support import preloaded
 from support.daemon.control_servers import Served, as_nobody, context, open_home
 from support.patience import patience
@@ -30,7 +30,7 @@ __all__ = ["context", "short"]
 
 _DAEMON = """
 import asyncio, sys
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.server import Server
 async def main():
     context = Context.open({"LIFEBOAT_HOME": sys.argv[1], "HOME": "/"})
@@ -294,7 +294,7 @@ from pathlib import Path
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_daemon.control.client import Client
-from lifeboat_daemon.home import Home
+from lifeboat_core.home.home import Home
 import lifeboat_daemon.control.peer, lifeboat_daemon.control.failures
 ---
 try:

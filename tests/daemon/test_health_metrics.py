@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.errors import SystemRefused
-from lifeboat_daemon.health import metrics
-from lifeboat_daemon.health.metrics import AgentFigures, Figures
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
+from lifeboat_core.errors import SystemRefused
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.health.standing import WORST_FIRST, AgentStatus
+from lifeboat_daemon.notices import metrics
+from lifeboat_daemon.notices.metrics import AgentFigures, Figures
 
 ADA = AgentStatus(
     "0197fd80-0000-7000-8000-000000000001",

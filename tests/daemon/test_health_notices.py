@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_daemon.health import notices
-from lifeboat_daemon.health.notices import LASTS, NOT_AGAIN_FOR, Notice, Told
-from lifeboat_daemon.health.standing import NEEDS_THE_USER, WORST_FIRST, AgentStatus, KeyFacts, Status
+from lifeboat_core.health.standing import NEEDS_THE_USER, WORST_FIRST, AgentStatus, KeyFacts, Status
+from lifeboat_daemon.notices import notices
+from lifeboat_daemon.notices.notices import LASTS, NOT_AGAIN_FOR, Notice, Told
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 DAY = 86400.0

@@ -15,20 +15,21 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import config, http
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Level
-from lifeboat_daemon.doctor import notifiers as doctor
-from lifeboat_daemon.errors import BadRequest, Unreachable
-from lifeboat_daemon.health import notifiers, ping
-from lifeboat_daemon.health.notices import AGE, OFFER, Notice
-from lifeboat_daemon.health.notifiers import desktop, ntfy
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions
+from lifeboat_cli.doctor import Level
+from lifeboat_cli.doctor import notifiers as doctor
+from lifeboat_core.errors import BadRequest, Unreachable
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions
+from lifeboat_core.network import http
+from lifeboat_core.settings import config
+from lifeboat_daemon.notices import notifiers, ping
+from lifeboat_daemon.notices.notices import AGE, OFFER, Notice
+from lifeboat_daemon.notices.notifiers import desktop, ntfy
 from lifeboat_daemon.work.operations import notify as notify_operation
 from lifeboat_daemon.work.operations import ping as ping_operation
 from lifeboat_daemon.work.worker import Work
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.paths import ROOT
 from support.talking_server import TalkingServer, status, talking_server
 
@@ -65,7 +66,7 @@ def test_every_notifier_has_its_entry_point() -> None:
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][notifiers.GROUP]
     folder = Path(notifiers.__file__).parent
     assert points.keys() == {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert points == {name: f"lifeboat_daemon.health.notifiers.{name}:NOTIFIER" for name in points}
+    assert points == {name: f"lifeboat_daemon.notices.notifiers.{name}:NOTIFIER" for name in points}
 
 
 # ntfy -----------------------------------------------------------------------------------------------------------

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import activity, agents, log_reading
-from lifeboat_daemon.activity import Activity
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.logs import open_log
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
+from lifeboat_cli import program
+from lifeboat_core.agents import agents
+from lifeboat_core.history import activity
+from lifeboat_core.history.activity import Activity
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_daemon.service import log_reading
+from lifeboat_daemon.service.logs import open_log
+from support.cli.cli_client import run
+from support.core.protected import Protected
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from hypothesis import strategies as st
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import log_reading, logs
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.logs import Log, Word, open_log, told
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.home import Home
+from lifeboat_daemon.service import log_reading, logs
+from lifeboat_daemon.service.logs import Log, Word, open_log, told
 from support import preloaded
 from support.patience import patience
 from support.preloaded import inline
@@ -233,7 +233,7 @@ def test_an_exception_leaves_its_type_and_lines_of_ours(home: Home, log: Log, ca
         log.exception("unexpected", error, agent=canary)
     (line,) = lines(home)
     assert line["error"] == "unknown_agent" and line["agent"] == "<str>"
-    assert [place.rpartition(":")[0] for place in line["at"]] == ["lifeboat_daemon.home"] * len(line["at"]) != []
+    assert [place.rpartition(":")[0] for place in line["at"]] == ["lifeboat_core.home.home"] * len(line["at"]) != []
     assert canary not in (home.logs_folder / logs.NAME).read_text()
 
 
@@ -332,8 +332,8 @@ def test_what_comes_is_followed_over_the_change_of_files(home: Home, log: Log) -
 _PROGRAM = """
 import os, sys
 from pathlib import Path
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.logs import open_log
+from lifeboat_core.home.home import Home
+from lifeboat_daemon.service.logs import open_log
 if sys.argv[2] == "journal":
     found = os.fstat(2)
     os.environ["JOURNAL_STREAM"] = f"{found.st_dev}:{found.st_ino}"

@@ -9,7 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from lifeboat_daemon import agents, config
+from lifeboat_core.agents import agents
+from lifeboat_core.settings import config
 from lifeboat_daemon.schedule.cadence import (
     AFTER_INTERACTION,
     AFTER_SESSION,
@@ -23,7 +24,7 @@ from lifeboat_daemon.schedule.cadence import (
     Timing,
     timing,
 )
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 EVERY_CADENCE = (AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL)
 BUT_MANUAL = EVERY_CADENCE[:-1]

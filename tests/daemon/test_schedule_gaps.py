@@ -8,7 +8,7 @@ import pytest
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_daemon.schedule.gaps import Gap, Gaps
-from support.daemon.protected import SteadyClock
+from support.core.protected import SteadyClock
 
 HOUR, YEAR = 3600.0, 365 * 86400.0
 

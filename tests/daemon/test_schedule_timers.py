@@ -12,9 +12,9 @@ from typing import Any
 import apscheduler.schedulers.base
 import pytest
 
-from lifeboat_daemon.schedule.crontab import Crontab
+from lifeboat_core.settings.crontab import Crontab
 from lifeboat_daemon.schedule.timers import Timers
-from support.daemon.protected import START, SteadyClock
+from support.core.protected import START, SteadyClock
 from support.patience import patience
 from support.waiting import until_async
 
@@ -275,7 +275,7 @@ def test_without_a_schedule_apscheduler_is_not_loaded() -> None:
         "    await timers.stop()\n"
         "asyncio.run(main())\n"
         "heavy = ('apscheduler', 'tzlocal', 'psutil', 'jeepney', 'tomlkit')\n"
-        "heavy += ('lifeboat_adapters', 'lifeboat_keys', 'lifeboat_endpoint')\n"
+        "heavy += ('lifeboat_formats', 'lifeboat_adapters', 'lifeboat_vault', 'lifeboat_keys', 'lifeboat_endpoint')\n"
         "print([name for name in sys.modules if name.partition('.')[0] in heavy])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=patience())

@@ -10,17 +10,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.errors import AlreadyRunning
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import AlreadyRunning
 from lifeboat_daemon.service.single import holder, service_lock
-from support.daemon.harbour import Harbour, harbour
+from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving, settled
 from support.prepared_folders import PreparedFolders
 from support.waiting import until
 
 NEVER_LOADED = {
     *("textual", "rich", "httpx", "keyring", "pydantic", "sqlalchemy", "nacl", "sqlite_utils", "numpy", "psutil"),
-    *("lifeboat_tui", "lifeboat_adapters", "lifeboat_endpoint", "lifeboat_keys"),
+    *("lifeboat_tui", "lifeboat_cli", "lifeboat_endpoint"),
+    *("lifeboat_formats", "lifeboat_adapters", "lifeboat_vault", "lifeboat_keys"),
 }
 ALLOWED = {"lifeboat_keys", "lifeboat_keys.hardening", "lifeboat_keys.words_in_texts"}
 """How a process keeps its memory out of core files, and whether a file of settings holds recovery words."""

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agent as agent_files
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_core.agents import agent as agent_files
+from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, Skew, settled
 from support.prepared_folders import PreparedFolders
 from support.waiting import until

@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf.seams.files import FolderEntry, StrPath, SystemFiles
 from lifeboat_daemon.service.fleet import Fleet
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 
 class MovesHome(SystemFiles):

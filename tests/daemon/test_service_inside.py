@@ -13,10 +13,10 @@ import pytest
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import StrPath
-from lifeboat_daemon import config
-from lifeboat_daemon.errors import Cancelled
-from lifeboat_daemon.logs import Log
+from lifeboat_core.errors import Cancelled
+from lifeboat_core.settings import config
 from lifeboat_daemon.service import main, single
+from lifeboat_daemon.service.logs import Log
 from lifeboat_daemon.service.service import UPGRADED
 from lifeboat_daemon.units import notify
 from lifeboat_daemon.watch.watcher import RESCAN

@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from lifeboat_core.errors import UnitError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon import units
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnitError
 from lifeboat_daemon.units import launchd, systemd, task_scheduler, unit
 from lifeboat_daemon.units.systemd import Systemd
 from lifeboat_daemon.units.unit import Program

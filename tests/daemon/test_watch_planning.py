@@ -10,13 +10,13 @@ import pytest
 
 from lifeboat_adapters import litter
 from lifeboat_adapters.contract import Placement
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch import planning
 from lifeboat_daemon.watch.matching import Interest
 from lifeboat_daemon.watch.plan import Plan, Watched
-from support.daemon.protected import Protected
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.protected import Protected
+from support.core.zeroclaw_protected import ProtectedClaw
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from lifeboat_daemon.watch import limits, mailbox, mounts, planning
 from lifeboat_daemon.watch.plan import Plan, Watched
 from lifeboat_daemon.watch.signals import Coverage
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN, Signal
-from support.daemon.database_writers import TABLE, many, writer_of
-from support.daemon.protected import Protected
+from support.core.database_writers import TABLE, many, writer_of
+from support.core.protected import Protected
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.daemon.watching import ADA, FENCE, Watching, watching
-from support.daemon.zeroclaw_protected import ProtectedClaw
 from support.patience import patience
 from support.waiting import until_async
 
@@ -494,7 +494,8 @@ def test_other_names_take_the_place_of_the_former_ones(tmp_path: Path) -> None:
 def test_the_daemon_watches_without_what_only_a_worker_needs() -> None:
     program = (
         "import sys, lifeboat_daemon.watch.watcher, lifeboat_daemon.watch.inotify\n"
-        "heavy = ('lifeboat_adapters', 'lifeboat_keys', 'lifeboat_endpoint', 'nacl', 'sqlite3', 'psutil', 'httpx')\n"
+        "heavy = ('lifeboat_formats', 'lifeboat_adapters', 'lifeboat_vault', 'lifeboat_keys', 'lifeboat_endpoint')\n"
+        "heavy += ('nacl', 'sqlite3', 'psutil', 'httpx')\n"
         "print([name for name in heavy if name in sys.modules])\n"
     )
     paths = os.pathsep.join(path for path in sys.path if path)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Ready, Result, ToDaemon, ToWorker
 from support import preloaded

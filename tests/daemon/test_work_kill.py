@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.errors import WorkerFailed
-from support.daemon import invariants, offices, work_program
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import WorkerFailed
+from support.core import invariants
+from support.core.harbour import Harbour, harbour
+from support.daemon import offices, work_program
 from support.daemon.offices import Office
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the system has no SIGKILL")

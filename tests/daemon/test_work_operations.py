@@ -13,19 +13,19 @@ import pytest
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.errors import BadRequest, Busy, WorkerFailed
-from lifeboat_daemon.health.standing import Facts, KeyFacts
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import BadRequest, Busy, WorkerFailed
+from lifeboat_core.health.standing import Facts, KeyFacts
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
 from lifeboat_daemon.watch.plan import Plan
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.operations import capture as operation
 from lifeboat_daemon.work.operations import recover
 from lifeboat_daemon.work.worker import Work
+from support.core.harbour import Harbour, harbour
 from support.daemon import offices
-from support.daemon.harbour import Harbour, harbour
 from support.daemon.offices import Office
 from support.killing import killed_at
 
@@ -188,7 +188,7 @@ def test_history_is_looked_after_at_the_first_capture_and_then_every_few_minutes
     ada = harbour(tmp_path)
     cared: list[str] = []
     monkeypatch.setattr(
-        "lifeboat_daemon.retention.look_after", lambda context, agent: cared.append(agent.id) or ["cared"]
+        "lifeboat_core.history.retention.look_after", lambda context, agent: cared.append(agent.id) or ["cared"]
     )
     work = Work(ada.context, ada.agent)
     assert operation.run(work)["capture"]["warnings"] == ["cared"]

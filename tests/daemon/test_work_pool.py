@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.errors import Cancelled, WorkerFailed
-from lifeboat_daemon.release import release
+from lifeboat_core.errors import Cancelled, WorkerFailed
+from lifeboat_core.processes.release import release
 from lifeboat_daemon.work import limits, messages, pool, process
 from lifeboat_daemon.work.messages import Ready
 from lifeboat_daemon.work.process import WorkerProcess

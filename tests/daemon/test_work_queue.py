@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.errors import Busy, Cancelled, WorkerFailed
+from lifeboat_core.errors import Busy, Cancelled, WorkerFailed
 from lifeboat_daemon.work import queue as queues
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.places import Places

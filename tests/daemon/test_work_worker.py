@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadRequest, Busy, Cancelled, DiskFull, HomeError, UnexpectedError, WorkerFailed
+from lifeboat_core.errors import BadRequest, Busy, Cancelled, DiskFull, HomeError, UnexpectedError, WorkerFailed
+from lifeboat_core.home.context import Context
 from support.daemon import offices
 from support.daemon.offices import Office
 from support.waiting import until_async

@@ -14,13 +14,13 @@ import pytest
 
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Adapter
-from lifeboat_adapters.interchange import registry as formats
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.settings import SETTINGS
+from lifeboat_core.settings.settings import SETTINGS
+from lifeboat_formats.interchange import registry as formats
 from support.adapters import openclaw_workspaces
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.docs import doc_pages
 from support.docs.doc_pages import DOCS, ROOT
 from support.packages import HEADLESS, PACKAGES

@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.cli import endpoint_serve
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.logs import open_log
+from lifeboat_cli.endpoint import endpoint_serve
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.service.logs import open_log
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote import conformance
 from lifeboat_endpoint.server.serve import Served
+from lifeboat_vault.remote import conformance
 from support.adapters import openclaw_workspaces
 from support.adapters.fake_openclaw import FakeOpenClaw
 from support.adapters.openclaw_workspaces import StateFolder
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
+from support.core.purge_receipt_home import Purged
 from support.daemon.fake_systemctl import FakeSystemctl
-from support.daemon.purge_receipt_home import Purged
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT as ENDPOINT_AGENT
 from support.endpoint.keeping import with_history

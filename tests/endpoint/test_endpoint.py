@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT, CANARY, files_holding, new_endpoint, reopened, with_history
 
 

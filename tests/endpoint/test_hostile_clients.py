@@ -16,8 +16,6 @@ import httpx
 import pytest
 
 from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.errors import EpochBehind, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge
-from lifeboat_endpoint.remote.contract import MOST_EPOCHS
 from lifeboat_endpoint.server.api import Answer
 from lifeboat_endpoint.server.bodies import Budget
 from lifeboat_endpoint.server.lanes import Lanes
@@ -26,7 +24,9 @@ from lifeboat_endpoint.server.sending import SlowReader, close, send_answer
 from lifeboat_endpoint.server.settings import Pace
 from lifeboat_endpoint.service import bundles, fitting, limits
 from lifeboat_endpoint.service.uploads import Part
-from lifeboat_endpoint.vault import FIRST_EPOCH, EntryPut
+from lifeboat_vault.errors import EpochBehind, RemoteBusy, RemoteFull, RemoteRefused, RemoteTooLarge
+from lifeboat_vault.remote.contract import MOST_EPOCHS
+from lifeboat_vault.vault import FIRST_EPOCH, EntryPut
 from support.endpoint.served_apps import ServedApp, client, push_delta, served
 from support.endpoint.spaces import space_in
 

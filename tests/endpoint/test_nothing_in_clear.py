@@ -16,11 +16,11 @@ import pytest
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.remote.checks.trial import Machine
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Vault
+from support.cli.cli_client import run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 CANARY = b"the canary sings at noon"

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
-from lifeboat_endpoint.vault.stays import KeptNumbers, Stay, put_right
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.errors import DraftInvalid, UnknownSequence
+from lifeboat_vault.vault import Draft, EntryPut, Vault
+from lifeboat_vault.vault.stays import KeptNumbers, Stay, put_right
 from support.endpoint.row_damage import (
     HARMS,
     Harm,
@@ -26,7 +26,7 @@ from support.endpoint.row_damage import (
     delete_records,
 )
 from support.endpoint.spaces import TestKeys
-from support.endpoint.vaults import ManualClock, commit, content_of, create, edit, new_vault
+from support.vault.vaults import ManualClock, commit, content_of, create, edit, new_vault
 
 Content = dict[int, Any]
 

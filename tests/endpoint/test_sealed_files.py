@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.errors import (
+from lifeboat_endpoint.service import sealed_files
+from lifeboat_endpoint.service.sealed_files import SealedFiles
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.errors import (
     HeadMoved,
     RemoteDamaged,
     RemoteFull,
@@ -17,11 +20,8 @@ from lifeboat_endpoint.errors import (
     RemoteTooLarge,
     UnknownThere,
 )
-from lifeboat_endpoint.service import sealed_files
-from lifeboat_endpoint.service.sealed_files import SealedFiles
-from lifeboat_endpoint.service.space import TenantSpace
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 __all__ = ["clock", "keys"]
 

@@ -16,18 +16,18 @@ import httpx
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.server import table
 from lifeboat_endpoint.server.api import OPEN, Route
 from lifeboat_endpoint.service import sealed_statements
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.tables import open_tables
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault import errors
+from lifeboat_vault.vault import Vault
 from support.endpoint.sealed import data_keys
 from support.endpoint.served_apps import ServedApp, bearer, client, served
 from support.endpoint.spaces import TestKeys, space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 __all__ = ["client", "served"]
 UNKNOWN = "0198aaaa-aaaa-7aaa-8aaa-aaaaaaaaaaaa"

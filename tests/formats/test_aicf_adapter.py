@@ -5,19 +5,19 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters import registry
-from lifeboat_adapters.aicf import ADAPTER, layers
-from lifeboat_adapters.aicf.mapping import RAW
 from lifeboat_adapters.contract import Adapter, Placement
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_adapters.persona.documents import Texts
 from lifeboat_adapters.testing import Made
 from lifeboat_adapters.testing.looking import derivation_context
 from lifeboat_alf.testing import MemoryState, identity, principals, record
-from lifeboat_daemon import records
-from lifeboat_daemon.testing import RuntimeConformance
-from lifeboat_daemon.testing.harness import Harness
+from lifeboat_core.memories import records
+from lifeboat_core.testing import RuntimeConformance
+from lifeboat_core.testing.harness import Harness
+from lifeboat_formats.aicf import ADAPTER, layers
+from lifeboat_formats.aicf.mapping import RAW
 from support.adapters import openclaw_workspaces as workspaces
-from support.interchange import aicf_files
+from support.formats import aicf_files
 
 
 class TestAicf(RuntimeConformance):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.aicf import checking, specified
-from lifeboat_adapters.aicf.checking import check
-from lifeboat_adapters.aicf.document import parse
+from lifeboat_formats.aicf import checking, specified
+from lifeboat_formats.aicf.checking import check
+from lifeboat_formats.aicf.document import parse
 from support import reference
-from support.interchange import aicf_files
+from support.formats import aicf_files
 
 HEAD = "@AICF_VERSION\nversion=3.1\n\n"
 TALK = HEAD + "@CONVERSATION:c\ntimestamp_start=2026-01-01T00:00:00Z\ntimestamp_end=2026-01-01T01:00:00Z\nmessages=2\n"

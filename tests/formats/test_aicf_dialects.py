@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.aicf.document import Dialect, Document, Kind, Section, parse
-from support.interchange import aicf_files
+from lifeboat_formats.aicf.document import Dialect, Document, Kind, Section, parse
+from support.formats import aicf_files
 
 
 def _section(data: bytes | Document, name: str, ident: str | None = None) -> Section:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf.document import Document, emit, find_section, parse
+from lifeboat_formats.aicf.document import Document, emit, find_section, parse
 from support import reference
-from support.interchange import aicf_files
+from support.formats import aicf_files
 
 _BITS = (
     *("|", "\\", "\n", "\r", "\r\n", "@", "=", '"""', "#", "```", ":", " ", "\t", "\u2028", "\x85", "\x0b", "\0", "é"),

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.aicf import FORMAT
-from lifeboat_adapters.aicf.format import LARGEST
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.testing import record
-from support.interchange import aicf_files
-from support.interchange import aicf_states as states
+from lifeboat_formats.aicf import FORMAT
+from lifeboat_formats.aicf.format import LARGEST
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.errors import SourceRefused
+from support.formats import aicf_files
+from support.formats import aicf_states as states
 
 
 def test_a_file_is_recognised_by_its_name(tmp_path: Path) -> None:

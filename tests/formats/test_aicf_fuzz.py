@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf.checking import check
-from lifeboat_adapters.aicf.document import emit, find_section, parse
-from lifeboat_adapters.interchange.errors import SourceRefused
-from support.interchange import aicf_files
+from lifeboat_formats.aicf.checking import check
+from lifeboat_formats.aicf.document import emit, find_section, parse
+from lifeboat_formats.interchange.errors import SourceRefused
+from support.formats import aicf_files
 
 _LONG_LINES = (
     *(

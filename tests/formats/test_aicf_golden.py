@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lifeboat_adapters.aicf import reading
-from lifeboat_adapters.aicf.document import Dialect, emit, parse
-from lifeboat_adapters.aicf.patching import rejoined
-from lifeboat_adapters.aicf.pieces import Piece
+from lifeboat_formats.aicf import reading
+from lifeboat_formats.aicf.document import Dialect, emit, parse
+from lifeboat_formats.aicf.patching import rejoined
+from lifeboat_formats.aicf.pieces import Piece
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import lines
+from lifeboat_formats.aicf import lines
 
 _TEXTS = st.text(st.sampled_from("a1|@=\\ \t\r\n\u2028\x85\x0b\x0c"), max_size=40)
 

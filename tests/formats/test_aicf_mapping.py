@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aicf import mapping, reading
 from lifeboat_alf import ids, times
-from support.interchange import aicf_files
+from lifeboat_formats.aicf import mapping, reading
+from support.formats import aicf_files
 
 
 def _records(text: str | bytes, file: str = "a.aicf") -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import FORMAT, opening, relations
-from lifeboat_adapters.aicf.document import parse
-from lifeboat_adapters.interchange.contract import Surroundings
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Outcome
+from lifeboat_formats.aicf import FORMAT, opening, relations
+from lifeboat_formats.aicf.document import parse
+from lifeboat_formats.interchange.contract import Surroundings
+from lifeboat_formats.interchange.errors import SourceRefused
 
 
 def _code(data: bytes, largest: int = opening.LARGEST) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aicf import reading, rebuilding
-from lifeboat_adapters.aicf.rendering import render
 from lifeboat_alf.testing import MemoryState, record
+from lifeboat_formats.aicf import reading, rebuilding
+from lifeboat_formats.aicf.rendering import render
 
 VECTORS = b"""@EMBEDDING:t
 model=m

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.aicf import reading
-from lifeboat_adapters.interchange.errors import SecretsFound
 from lifeboat_alf.testing import MemoryState, record
-from support.interchange import aicf_files
-from support.interchange import aicf_states as states
+from lifeboat_formats.aicf import reading
+from lifeboat_formats.interchange.errors import SecretsFound
+from support.formats import aicf_files
+from support.formats import aicf_states as states
 
 MAIL, PHONE, SSN = "ada@example.com", "+1 (555) 234-5678", "123-45-6780"
 KEY = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2

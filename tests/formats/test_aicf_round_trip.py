@@ -8,15 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import patching, reading, writing
-from lifeboat_adapters.aicf.rendering import render
-from lifeboat_adapters.aimem import FORMAT as AIMEM
-from lifeboat_adapters.interchange.contract import Identity, Surroundings
 from lifeboat_alf.testing import AGENT_ID, MemoryState, embedding, record
-from lifeboat_daemon.exchange import conversion_options
+from lifeboat_core.exchange import conversion_options
+from lifeboat_formats.aicf import patching, reading, writing
+from lifeboat_formats.aicf.rendering import render
+from lifeboat_formats.aimem import FORMAT as AIMEM
+from lifeboat_formats.interchange.contract import Identity, Surroundings
 from support import reference
-from support.interchange import aicf_files
-from support.interchange import aicf_states as states
+from support.formats import aicf_files
+from support.formats import aicf_states as states
 
 NAMES = sorted(aicf_files.FILES)
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import superseding
-from lifeboat_adapters.aicf.format import FORMAT
-from lifeboat_adapters.interchange import changed
-from support.interchange.aimem_states import AROUND
+from lifeboat_formats.aicf import superseding
+from lifeboat_formats.aicf.format import FORMAT
+from lifeboat_formats.interchange import changed
+from support.formats.aimem_states import AROUND
 
 FILE = """1|@AICF_VERSION
 2|version=3.1

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aicf import values
-from lifeboat_adapters.aicf.values import Escaping
+from lifeboat_formats.aicf import values
+from lifeboat_formats.aicf.values import Escaping
 
 _TEXTS = st.text(st.sampled_from("ab|\\nr@\n\r=\u2028"), max_size=20)
 

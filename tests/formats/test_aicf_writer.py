@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.aicf import checking, reading
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf.testing import MemoryState, credentials, full_state, identity, principals, record
-from support.interchange import aicf_files
-from support.interchange import aicf_states as states
+from lifeboat_formats.aicf import checking, reading
+from support.formats import aicf_files
+from support.formats import aicf_states as states
 
 
 def _state(*texts: str) -> MemoryState:

@@ -7,15 +7,15 @@ import os
 
 import pytest
 
-from lifeboat_adapters.aimem import workspace
-from lifeboat_adapters.aimem.adapter import ADAPTER, FOLDER
-from lifeboat_adapters.aimem.reading import parse, reads_as
 from lifeboat_adapters.testing import Made
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.testing import MemoryState
-from lifeboat_daemon.testing import RuntimeConformance
-from lifeboat_daemon.testing.harness import Harness
-from support.interchange import aimem_bundles as bundles
+from lifeboat_core.testing import RuntimeConformance
+from lifeboat_core.testing.harness import Harness
+from lifeboat_formats.aimem import workspace
+from lifeboat_formats.aimem.adapter import ADAPTER, FOLDER
+from lifeboat_formats.aimem.reading import parse, reads_as
+from support.formats import aimem_bundles as bundles
 
 
 def write(path, document):

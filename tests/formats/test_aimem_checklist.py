@@ -13,10 +13,10 @@ import pytest
 from lifeboat_alf.testing import MemoryState
 from support.endpoint.served_apps import bearer
 from support.endpoint.served_apps import served as served  # a fixture
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_states import apply, counts, exported, planned, records_of, taken
-from support.interchange.brain_servers import BrainServer
-from support.interchange.brain_servers import brain as brain  # a fixture
+from support.formats import aimem_bundles as made
+from support.formats.aimem_states import apply, counts, exported, planned, records_of, taken
+from support.formats.brain_servers import BrainServer
+from support.formats.brain_servers import brain as brain  # a fixture
 from support.patience import patience
 
 _HERE = Path(__file__).parent

@@ -12,10 +12,10 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import checksum, reading
-from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
-from lifeboat_adapters.aimem.writing import BundleWriter
-from support.interchange import aimem_bundles as made
+from lifeboat_formats.aimem import checksum, reading
+from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
+from lifeboat_formats.aimem.writing import BundleWriter
+from support.formats import aimem_bundles as made
 
 
 def refused(data: bytes) -> tuple[str, int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from lifeboat_adapters.aimem import consuming, reading
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import records, testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import apply, bundle_of, only, planned, records_of, taken
+from lifeboat_formats.aimem import consuming, reading
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import apply, bundle_of, only, planned, records_of, taken
 
 NAMES = {
     "chunks_inserted", "chunks_updated", "chunks_skipped_idempotent", "chunks_rejected_conflict", "edges_inserted",

@@ -19,30 +19,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem.consuming import ConsumerOptions, existing_of, plan
-from lifeboat_adapters.aimem.reading import reads_as
 from lifeboat_alf import ids, lifecycle, partitions, records, times
 from lifeboat_alf.effective import effective_records, visible_records
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.partitions import Ledger, Partition
 from lifeboat_alf.state import State
 from lifeboat_alf.testing import record
-from lifeboat_daemon import records as memory_commands
-from lifeboat_daemon import retention, syncing
+from lifeboat_core.agents import syncing
+from lifeboat_core.history import retention
+from lifeboat_core.memories import records as memory_commands
 from lifeboat_daemon.work import operations
 from lifeboat_endpoint import maintenance
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care, due, purges, removal, rotation
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.importing import Additions
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Vault
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_formats.aimem.consuming import ConsumerOptions, existing_of, plan
+from lifeboat_formats.aimem.reading import reads_as
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Vault
+from support.core.harbour import Harbour, harbour
 from support.endpoint.keeping import RunningClock, new_endpoint, reopened
 from support.endpoint.served_apps import push_delta, served
-from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, sealed
-from support.interchange.brain_servers import BrainServer, brain, contents
+from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, sealed
+from support.formats.brain_servers import BrainServer, brain, contents
 from support.packages import PACKAGES
 from support.paths import ROOT
 
@@ -54,30 +55,30 @@ PART = "a part of those that are listed"
 TEST = "makes data for tests and trials of its own"
 
 WRITERS = {
-    "lifeboat_daemon.capture.commit": PART,
-    "lifeboat_daemon.capture.records": TRIED,
-    "lifeboat_daemon.capture.row_matching": TRIED,
-    "lifeboat_daemon.exchange.foreign": ASKED,
-    "lifeboat_daemon.exchange.importing": ASKED,
-    "lifeboat_daemon.purge.applying": ASKED,
-    "lifeboat_daemon.records": ASKED,
-    "lifeboat_daemon.remotes.pulling": ASKED,
-    "lifeboat_daemon.remotes.redacting": ASKED,
-    "lifeboat_daemon.remotes.sealed.log": ASKED,
-    "lifeboat_daemon.restore.taking_back": ASKED,
-    "lifeboat_daemon.retention": TRIED,
-    "lifeboat_endpoint.legacy.accepting": ASKED,
-    "lifeboat_endpoint.legacy.memory": PART,
+    "lifeboat_core.capture.commit": PART,
+    "lifeboat_core.capture.records": TRIED,
+    "lifeboat_core.capture.row_matching": TRIED,
+    "lifeboat_core.exchange.foreign": ASKED,
+    "lifeboat_core.exchange.importing": ASKED,
+    "lifeboat_core.purge.applying": ASKED,
+    "lifeboat_core.memories.records": ASKED,
+    "lifeboat_core.remotes.pulling": ASKED,
+    "lifeboat_core.remotes.redacting": ASKED,
+    "lifeboat_core.remotes.sealed.log": ASKED,
+    "lifeboat_core.restore.taking_back": ASKED,
+    "lifeboat_core.history.retention": TRIED,
+    "lifeboat_vault.legacy.accepting": ASKED,
+    "lifeboat_vault.legacy.memory": PART,
     "lifeboat_endpoint.maintenance.care": TRIED,
     "lifeboat_endpoint.maintenance.history": TRIED,
-    "lifeboat_endpoint.remote.checks.redacting": TEST,
-    "lifeboat_endpoint.remote.checks.trial": TEST,
-    "lifeboat_endpoint.remote.in_process": ASKED,
+    "lifeboat_vault.remote.checks.redacting": TEST,
+    "lifeboat_vault.remote.checks.trial": TEST,
+    "lifeboat_endpoint.service.in_process": ASKED,
     "lifeboat_endpoint.server.routes.redactions": ASKED,
     "lifeboat_endpoint.service.holding": ASKED,
     "lifeboat_endpoint.service.redacting": ASKED,
-    "lifeboat_endpoint.testing": TEST,
-    "lifeboat_endpoint.vault.draft": PART,
+    "lifeboat_vault.testing": TEST,
+    "lifeboat_vault.vault.draft": PART,
 }
 """Modules that write memories or let go of them, and at whose word. Those that only hand on what a machine captured, or
 what its user asked to have purged, are asked too: the word is in the signature."""
@@ -110,7 +111,7 @@ MAINTENANCE = {
 }
 """Everything that an endpoint does by itself."""
 
-_OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_tui"}
+_OUTSIDE = {"lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_tui"}
 """Packages that have no vault: they make memories for others to write."""
 _CALLS = {"redact", "thin", "drop_old_versions"}
 _LIFECYCLE = {"create", "edit", "delete", "archive", "vanish", "revive"}

@@ -11,11 +11,11 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
-from lifeboat_adapters.aimem.writing import BundleWriter, Dangling, portable_weight
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_bundles import ABSENT
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
+from lifeboat_formats.aimem.writing import BundleWriter, Dangling, portable_weight
+from support.formats import aimem_bundles as made
+from support.formats.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import reading, vectors
-from lifeboat_adapters.aimem.bundle import LIMITS, BundleRefused, Limits
-from support.interchange import aimem_bundles as made
+from lifeboat_formats.aimem import reading, vectors
+from lifeboat_formats.aimem.bundle import LIMITS, BundleRefused, Limits
+from support.formats import aimem_bundles as made
 
 GOLDEN = "AACAPwAAIMDNzMw9"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import BundleRefused
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_bundles import ABSENT
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import BundleRefused
+from support.formats import aimem_bundles as made
+from support.formats.aimem_bundles import ABSENT
 
 
 def refused(bundle: dict[str, Any]) -> tuple[str, int, str]:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
-from lifeboat_adapters.aimem.writing import BundleWriter
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_bundles import ABSENT
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
+from lifeboat_formats.aimem.writing import BundleWriter
+from support.formats import aimem_bundles as made
+from support.formats.aimem_bundles import ABSENT
 
 STALE = "sha256:" + "0" * 64
 

@@ -13,24 +13,24 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_adapters.aimem import consuming
-from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem.bundle import BundleRefused
-from lifeboat_adapters.aimem.reading import reads_as
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownThere
 from lifeboat_endpoint.maintenance.removal import remove_tenant
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.formats import Brain
 from lifeboat_endpoint.tenancy.callers import Caller
+from lifeboat_formats.aimem import consuming
+from lifeboat_formats.aimem import http as profile
+from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_formats.aimem.reading import reads_as
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import AgentErased, LifeboatError, RemoteBusy, RemoteDenied, UnknownThere
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import ServedApp, served
-from support.interchange.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
-from support.interchange.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
+from support.formats.aimem_bundles import Json, bundle, chunk, document, edge, entity, link, many, sealed, urn
+from support.formats.brain_servers import BUNDLE, BrainServer, brain, contents, redaction_of
 from support.patience import patience
 
 __all__ = ["brain", "served"]

@@ -8,15 +8,15 @@ import json
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lifeboat_adapters.aimem import reading, signing
-from lifeboat_adapters.aimem.format import FORMAT
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Identity, Surroundings
-from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused
 from lifeboat_alf import ids, testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import AROUND, NOW, OURS, records_of
+from lifeboat_formats.aimem import reading, signing
+from lifeboat_formats.aimem.format import FORMAT
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Identity, Surroundings
+from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import AROUND, NOW, OURS, records_of
 
 
 @pytest.fixture

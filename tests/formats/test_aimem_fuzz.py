@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import BundleRefused, Limits
-from support.interchange import aimem_bundles as made
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import BundleRefused, Limits
+from support.formats import aimem_bundles as made
 
 CODES = {
     "malformed_json", "nested_too_deep", "not_canonicalizable", "not_object", "bad_format", "unsupported_version",

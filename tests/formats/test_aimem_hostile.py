@@ -12,18 +12,18 @@ import cbor2
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import signing
-from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.testing import MemoryState
+from lifeboat_formats.aimem import http as profile
+from lifeboat_formats.aimem import signing
+from lifeboat_formats.aimem.bundle import BundleRefused
 from support.endpoint.served_apps import ServedApp, bearer
 from support.endpoint.served_apps import served as served  # a fixture
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_states import apply, codes, counts, only, planned, records_of, taken
-from support.interchange.aimem_states import bundle_of as written
-from support.interchange.brain_servers import LINES, BrainServer, contents
-from support.interchange.brain_servers import brain as brain  # a fixture
+from support.formats import aimem_bundles as made
+from support.formats.aimem_states import apply, codes, counts, only, planned, records_of, taken
+from support.formats.aimem_states import bundle_of as written
+from support.formats.brain_servers import LINES, BrainServer, contents
+from support.formats.brain_servers import brain as brain  # a fixture
 
 LATER = "2026-05-01T09:30:00Z"
 VICTIM = "01900000-0000-7000-8000-00000000beef"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aimem import workspace
-from lifeboat_adapters.aimem.reading import parse
 from lifeboat_alf import codec, testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_states import exported, records_of, taken
+from lifeboat_formats.aimem import workspace
+from lifeboat_formats.aimem.reading import parse
+from support.formats import aimem_bundles as made
+from support.formats.aimem_states import exported, records_of, taken
 
 # A folder of bundles, in which anybody may put a file -----------------------------------------------------------------
 

@@ -13,15 +13,15 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import producing
-from lifeboat_adapters.aimem.reading import parse
-from lifeboat_adapters.aimem.sealed_file import SealedFile
-from lifeboat_adapters.aimem.spools import Spool
 from lifeboat_alf import ids
+from lifeboat_formats.aimem import http as profile
+from lifeboat_formats.aimem import producing
+from lifeboat_formats.aimem.reading import parse
+from lifeboat_formats.aimem.sealed_file import SealedFile
+from lifeboat_formats.aimem.spools import Spool
 from support.endpoint.endpoint_servers import running_endpoint
 from support.endpoint.served_apps import ServedApp, bearer, served
-from support.interchange.aimem_bundles import (
+from support.formats.aimem_bundles import (
     ABSENT,
     bundle,
     chunk,
@@ -34,7 +34,7 @@ from support.interchange.aimem_bundles import (
     stream,
     urn,
 )
-from support.interchange.brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
+from support.formats.brain_servers import BUNDLE, LINES, BrainServer, brain, contents, problem, without_moment
 from support.patience import patience
 
 __all__ = ["brain", "served"]

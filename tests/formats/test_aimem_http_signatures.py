@@ -10,13 +10,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from lifeboat_adapters.aimem import http as profile
-from lifeboat_adapters.aimem import signing
-from lifeboat_adapters.aimem.reading import canonical, parse, reads_as
-from lifeboat_adapters.interchange.contract import Identity
+from lifeboat_formats.aimem import http as profile
+from lifeboat_formats.aimem import signing
+from lifeboat_formats.aimem.reading import canonical, parse, reads_as
+from lifeboat_formats.interchange.contract import Identity
 from support.endpoint.served_apps import served
-from support.interchange.aimem_bundles import bundle, chunk, document, many, sample
-from support.interchange.brain_servers import BrainServer, brain, problem
+from support.formats.aimem_bundles import bundle, chunk, document, many, sample
+from support.formats.brain_servers import BrainServer, brain, problem
 
 __all__ = ["brain", "served"]
 

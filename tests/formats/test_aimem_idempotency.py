@@ -6,8 +6,8 @@ import pytest
 
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import apply, bundle_of, codes, counts, only, planned, records_of, taken
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import apply, bundle_of, codes, counts, only, planned, records_of, taken
 
 LATER, EARLIER = "2026-05-01T09:30:00Z", "2026-03-01T09:30:00Z"
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import instants
 from lifeboat_alf import times
+from lifeboat_formats.aimem import instants
 
 SECOND = 10**9
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.aimem import mapping, urn
-from lifeboat_adapters.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, MEMORY_TYPES
-from lifeboat_adapters.aimem.format import FORMAT
-from lifeboat_adapters.interchange import changed
 from lifeboat_alf import records, testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import OURS, bundle_of, exported, only, planned, records_of, taken
+from lifeboat_formats.aimem import mapping, urn
+from lifeboat_formats.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, MEMORY_TYPES
+from lifeboat_formats.aimem.format import FORMAT
+from lifeboat_formats.interchange import changed
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import OURS, bundle_of, exported, only, planned, records_of, taken
 
 
 def chunk_of(**fields):

@@ -6,16 +6,16 @@ import hashlib
 
 import pytest
 
-from lifeboat_adapters.aimem import parting, producing
-from lifeboat_adapters.aimem.options import ProducerOptions
-from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import Identity, Surroundings
-from lifeboat_adapters.interchange.errors import InterchangeError, SecretsFound
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import testing
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import AROUND, NOW, OURS, bundle_of, exported, records_of, taken
+from lifeboat_formats.aimem import parting, producing
+from lifeboat_formats.aimem.options import ProducerOptions
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.contract import Identity, Surroundings
+from lifeboat_formats.interchange.errors import InterchangeError, SecretsFound
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import AROUND, NOW, OURS, bundle_of, exported, records_of, taken
 
 
 def state_of(*found):

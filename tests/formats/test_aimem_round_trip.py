@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import producing, reading
-from lifeboat_adapters.aimem.options import ProducerOptions
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import ids, records, testing
 from lifeboat_alf.embeddings import bytes_of
 from lifeboat_alf.testing import MemoryState
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import AROUND, OURS, bundle_of, exported, planned, records_of, taken
+from lifeboat_formats.aimem import producing, reading
+from lifeboat_formats.aimem.options import ProducerOptions
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import AROUND, OURS, bundle_of, exported, planned, records_of, taken
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 words = st.text(st.characters(codec="ascii", categories=["Lu", "Ll", "Nd"]), min_size=1, max_size=12)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import BundleRefused
-from lifeboat_adapters.aimem.format import FORMAT
 from lifeboat_adapters.receipts import Outcome
-from support.interchange import aimem_bundles as bundles
-from support.interchange.aimem_states import AROUND
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_formats.aimem.format import FORMAT
+from support.formats import aimem_bundles as bundles
+from support.formats.aimem_states import AROUND
 
 FORMS = {".aimem.json": bundles.document, ".aimem.ndjson": bundles.stream}
 

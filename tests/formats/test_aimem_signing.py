@@ -16,13 +16,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import signing
-from lifeboat_adapters.aimem.reading import canonical, reads_as
-from lifeboat_adapters.aimem.signing import SignatureRefused
-from lifeboat_adapters.interchange.contract import Identity
-from lifeboat_adapters.interchange.errors import ExtraMissing
+from lifeboat_formats.aimem import signing
+from lifeboat_formats.aimem.reading import canonical, reads_as
+from lifeboat_formats.aimem.signing import SignatureRefused
+from lifeboat_formats.interchange.contract import Identity
+from lifeboat_formats.interchange.errors import ExtraMissing
 from lifeboat_keys.endpoint_key import EndpointKey
-from support.interchange.aimem_bundles import bundle, chunk, document, sample, stream
+from support.formats.aimem_bundles import bundle, chunk, document, sample, stream
 
 _PAYLOAD = b'{"format":"aimem-bundle"}'
 _SECRET = Ed25519PrivateKey.from_private_bytes(b"\x07" * 32)

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import reading
-from lifeboat_adapters.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
-from lifeboat_adapters.aimem.spools import NamesInMemory, NamesOnDisk, Spool
-from lifeboat_adapters.aimem.writing import BundleWriter
-from support.interchange import aimem_bundles as made
-from support.interchange.aimem_bundles import ABSENT
+from lifeboat_formats.aimem import reading
+from lifeboat_formats.aimem.bundle import Bundle, BundleRefused, Envelope, Limits
+from lifeboat_formats.aimem.spools import NamesInMemory, NamesOnDisk, Spool
+from lifeboat_formats.aimem.writing import BundleWriter
+from support.formats import aimem_bundles as made
+from support.formats.aimem_bundles import ABSENT
 
 
 def records(bundle: Bundle) -> dict[str, list[dict[str, Any]]]:

@@ -11,9 +11,9 @@ import rfc8785
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import strict_json
-from lifeboat_adapters.aimem.bundle import BundleRefused
-from support.interchange import aimem_bundles as made
+from lifeboat_formats.aimem import strict_json
+from lifeboat_formats.aimem.bundle import BundleRefused
+from support.formats import aimem_bundles as made
 
 MALFORMED = {
     "nothing": b"",

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aimem import reading, urn
-from lifeboat_adapters.aimem.bundle import BundleRefused, Envelope
-from lifeboat_adapters.aimem.writing import BundleWriter
 from lifeboat_alf import ids
-from support.interchange import aimem_bundles as made
+from lifeboat_formats.aimem import reading, urn
+from lifeboat_formats.aimem.bundle import BundleRefused, Envelope
+from lifeboat_formats.aimem.writing import BundleWriter
+from support.formats import aimem_bundles as made
 
 LOCAL = st.text(st.sampled_from([chr(code) for code in range(0x21, 0x7F) if code != 0x3A]), min_size=1, max_size=256)
 NAMESPACE = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1, max_size=63)

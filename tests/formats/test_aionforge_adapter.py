@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aionforge.adapter import CORES, Aionforge
-from lifeboat_adapters.aionforge.data_dir import SEED
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.receipts import counted
@@ -19,10 +17,13 @@ from lifeboat_adapters.testing import AdapterConformance, Made
 from lifeboat_adapters.testing.looking import rows_of
 from lifeboat_alf import codec, layout
 from lifeboat_alf.testing import MemoryState, record
-from lifeboat_daemon import agents, config
-from lifeboat_daemon.restore import RestoreOptions, plan, run
-from lifeboat_daemon.testing.harness import Harness, context_for
-from support.interchange.aionforge_instances import AGENT, running, seeded
+from lifeboat_core.agents import agents
+from lifeboat_core.restore import RestoreOptions, plan, run
+from lifeboat_core.settings import config
+from lifeboat_core.testing.harness import Harness, context_for
+from lifeboat_formats.aionforge.adapter import CORES, Aionforge
+from lifeboat_formats.aionforge.data_dir import SEED
+from support.formats.aionforge_instances import AGENT, running, seeded
 
 SEED_TEXT = b"5eed" * 16
 LOG = b"SLDB\x01\x00\x03\x00" + bytes(8) + b"frames nobody parses"

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.aionforge import client, mapping, writing
-from lifeboat_adapters.aionforge.client import Limits
-from lifeboat_adapters.aionforge.format import FORMAT
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
 from lifeboat_adapters.receipts import Outcome, counted
 from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.testing import record
-from support.interchange import aionforge_import_program
-from support.interchange.aionforge_instances import (
+from lifeboat_formats.aionforge import client, mapping, writing
+from lifeboat_formats.aionforge.client import Limits
+from lifeboat_formats.aionforge.format import FORMAT
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed, SecretsFound, SourceRefused
+from support.formats import aionforge_import_program
+from support.formats.aionforge_instances import (
     AGENT,
     OTHER,
     PROFILES,
@@ -139,7 +139,7 @@ def test_whoever_names_no_agent_is_told_how_to(tmp_path: Path) -> None:
 def test_what_is_listed_and_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held = seeded(tmp_path / "store.json")
     gone = next(id for id, node in held.nodes.items() if node["kind"] == "note")
-    from lifeboat_adapters.aionforge.instance import Instance
+    from lifeboat_formats.aionforge.instance import Instance
 
     whole = Instance._read
     monkeypatch.setattr(Instance, "_read", lambda self, some: [n for n in whole(self, some) if n.id != gone])
@@ -453,7 +453,7 @@ def test_a_batch_never_grows_beyond_what_an_instance_takes(tmp_path: Path) -> No
 
 
 def test_a_switched_off_tool_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.interchange import fake_aionforge
+    from support.formats import fake_aionforge
 
     said = ("[pin] disabled reason=pinning.enabled=false", None)
     monkeypatch.setattr(fake_aionforge.Fake, "pin", lambda self, arguments: said)
@@ -481,7 +481,7 @@ def test_nothing_is_sent_where_something_looks_like_a_secret(tmp_path: Path) -> 
 
 
 def test_the_cleaning_step_fails_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lifeboat_adapters.interchange import detectors
+    from lifeboat_formats.interchange import detectors
 
     def broken(text: str) -> Any:
         raise RuntimeError(text)
@@ -543,7 +543,7 @@ def test_a_lost_answer_to_a_new_work_item_makes_no_second_one(tmp_path: Path) ->
 
 
 def test_an_instance_that_takes_no_captures_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.interchange import fake_aionforge
+    from support.formats import fake_aionforge
 
     whole = fake_aionforge.Fake.tools.fget
     assert whole is not None
@@ -563,6 +563,6 @@ def test_nothing_of_an_answer_is_written_to_a_log(tmp_path: Path, capfd: pytest.
 
 
 def _parsed(text: str) -> Any:
-    from lifeboat_adapters.aionforge import address
+    from lifeboat_formats.aionforge import address
 
     return address.parse(text)

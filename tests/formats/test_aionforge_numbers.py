@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from lifeboat_adapters.aionforge import nodes, reading, text_form
 from lifeboat_alf import codec
+from lifeboat_formats.aionforge import nodes, reading, text_form
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999", "9" * 400])

@@ -11,7 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.aionforge import (
+from lifeboat_adapters.receipts import Outcome, counted
+from lifeboat_alf import codec, ids, records
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.testing import record
+from lifeboat_formats.aionforge import (
     address,
     identity,
     literals,
@@ -22,17 +26,13 @@ from lifeboat_adapters.aionforge import (
     reading,
     text_form,
 )
-from lifeboat_adapters.aionforge.address import Principal
-from lifeboat_adapters.aionforge.format import FORMAT
-from lifeboat_adapters.aionforge.sent import Sent
-from lifeboat_adapters.aionforge.text_form import Unreadable
-from lifeboat_adapters.interchange.errors import SourceRefused
-from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_alf import codec, ids, records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.testing import record
-from support.interchange import fake_aionforge
-from support.interchange.aionforge_instances import AGENT, NOW, around, running, state_of
+from lifeboat_formats.aionforge.address import Principal
+from lifeboat_formats.aionforge.format import FORMAT
+from lifeboat_formats.aionforge.sent import Sent
+from lifeboat_formats.aionforge.text_form import Unreadable
+from lifeboat_formats.interchange.errors import SourceRefused
+from support.formats import fake_aionforge
+from support.formats.aionforge_instances import AGENT, NOW, around, running, state_of
 
 ID = "019a0000-0000-7000-8000-00000000cafe"
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=60)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from benchmarks import bundles, interchange_rows
 
-from lifeboat_adapters.aicf.document import emit, parse
-from lifeboat_adapters.aimem.reading import opened
+from lifeboat_formats.aicf.document import emit, parse
+from lifeboat_formats.aimem.reading import opened
 
 
 def test_a_bundle_is_the_same_for_the_same_count_and_both_ways_of_writing_hold_the_same_records(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_adapters.interchange import detectors
-from lifeboat_adapters.interchange.cleaning import OPTIONS, Cleaner
-from lifeboat_adapters.interchange.detectors import KINDS, Words
-from lifeboat_adapters.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
+from lifeboat_formats.interchange import detectors
+from lifeboat_formats.interchange.cleaning import OPTIONS, Cleaner
+from lifeboat_formats.interchange.detectors import KINDS, Words
+from lifeboat_formats.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 
 _KEY = "sk-" + "a1" * 20
 _KNOWN = "tide-table-of-the-north-pier"

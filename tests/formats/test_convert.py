@@ -14,25 +14,26 @@ import click
 import pytest
 from filelock import FileLock
 
-from lifeboat_adapters.interchange.contract import Reading
-from lifeboat_adapters.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import codec, metas, records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import validate
-from lifeboat_daemon import locks
-from lifeboat_daemon.cli import alf_convert, program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import instances
-from lifeboat_daemon.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
-from lifeboat_daemon.exchange import Encryption, conversion_options
-from lifeboat_daemon.exchange.conversion_report import FATES_LIMIT, Conversion, grouped
-from lifeboat_daemon.exchange.conversion_source import Source
-from lifeboat_daemon.exchange.converting import Order, convert
-from lifeboat_daemon.exchange.instance_notes import notes_of
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
-from support.interchange.plain_format import PlainFormat, PlainInstance, plain_formats
+from lifeboat_cli import program
+from lifeboat_cli.archives import alf_convert
+from lifeboat_cli.doctor import instances
+from lifeboat_core.agents import locks
+from lifeboat_core.errors import Busy, ExchangeError, FileExists, MisleadingName, NothingToExport, OptionRefused
+from lifeboat_core.exchange import Encryption, conversion_options
+from lifeboat_core.exchange.conversion_report import FATES_LIMIT, Conversion, grouped
+from lifeboat_core.exchange.conversion_source import Source
+from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.exchange.instance_notes import notes_of
+from lifeboat_core.home.context import Context
+from lifeboat_formats.interchange.contract import Reading
+from lifeboat_formats.interchange.errors import InstanceFailed, NoInstance, SourceRefused, UnknownFormat
+from support.cli.cli_client import run
+from support.core.protected import Protected
+from support.formats.plain_format import PlainFormat, PlainInstance, plain_formats
 from support.patience import patience
 
 pytestmark = pytest.mark.usefixtures("plain_formats")
@@ -426,8 +427,8 @@ def test_what_is_no_source_or_no_target_is_refused_in_words(context: Context, pl
 
 
 def test_an_agent_without_history_has_nothing_to_convert(ada: Protected, tmp_path: Path) -> None:
-    from lifeboat_daemon import agents as registry
-    from lifeboat_daemon.agent import Agent
+    from lifeboat_core.agents import agents as registry
+    from lifeboat_core.agents.agent import Agent
 
     empty = Agent("019a0000-0000-7000-8000-00000000eeee", "Empty", "openclaw", tmp_path / "empty")
     registry.register(ada.context, empty)
@@ -441,7 +442,7 @@ def test_two_conversions_with_one_instance_wait_for_each_other(context: Context)
     import sys
 
     program = (
-        "from lifeboat_daemon.context import Context\nfrom lifeboat_daemon.exchange.instance_notes import notes_of\n"
+        "from lifeboat_core.home.context import Context\nfrom lifeboat_core.exchange.instance_notes import notes_of\n"
         "with notes_of(Context.open(), 'plain', 'plain://x'): pass\n"
     )
     with notes_of(context, "plain", "plain://x"):

@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError
-from lifeboat_daemon.exchange.checking import check
-from lifeboat_daemon.exchange.conversion_source import Source
-from lifeboat_daemon.exchange.converting import Order, convert
+from lifeboat_core.errors import ExchangeError
+from lifeboat_core.exchange.checking import check
+from lifeboat_core.exchange.conversion_source import Source
+from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.home.context import Context
 from support.failing_files import WRITES, FailingFiles
-from support.interchange import aicf_files
+from support.formats import aicf_files
 from support.patience import patience
 
 
@@ -93,8 +93,8 @@ def test_a_full_disk_leaves_nothing_of_the_target_or_all_of_it(tmp_path: Path, s
 
 _PROGRAM = """
 import os, signal, sys
-from lifeboat_daemon.cli import program
-from lifeboat_adapters.aicf import FORMAT
+from lifeboat_cli import program
+from lifeboat_formats.aicf import FORMAT
 
 def write(*arguments, **options):
     os.kill(os.getpid(), signal.{signal})

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.interchange import registry
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import layout, records
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import validate
-from lifeboat_daemon.exchange.conversion_report import LOST, Conversion
-from support.interchange import aicf_files, aimem_bundles
-from support.interchange.conversions import FACTS, FILES, INSTANCES, SECRET, Bench, bench
+from lifeboat_core.exchange.conversion_report import LOST, Conversion
+from lifeboat_formats.interchange import registry
+from support.formats import aicf_files, aimem_bundles
+from support.formats.conversions import FACTS, FILES, INSTANCES, SECRET, Bench, bench
 
 __all__ = ["bench"]
 
@@ -159,7 +159,7 @@ def _literals(archive: str, name: str, without: set[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", (*FILES, *INSTANCES))
 def test_what_looks_like_a_secret_does_not_leave(bench: Bench, name: str) -> None:
-    from lifeboat_adapters.interchange.errors import SecretsFound
+    from lifeboat_formats.interchange.errors import SecretsFound
 
     bench.agent.write("memory/bill.md", f"Pay with {SECRET} at the office.\n")
     bench.agent.capture()

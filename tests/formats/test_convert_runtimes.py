@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters import registry as runtimes
-from lifeboat_adapters.interchange import registry as formats
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore.usual import folders
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.usual import folders
+from lifeboat_formats.interchange import registry as formats
 from support.adapters import openclaw_workspaces
-from support.daemon.cli_client import run
-from support.interchange import aicf_files, aimem_bundles
+from support.cli.cli_client import run
+from support.formats import aicf_files, aimem_bundles
 
 SAMPLES = {
     "aimem": ("lark.aimem.json", lambda: aimem_bundles.document(aimem_bundles.sample())),

@@ -8,12 +8,12 @@ from typing import Any
 import nacl.signing
 import pytest
 
-from lifeboat_daemon.errors import ExchangeError, FileExists
-from lifeboat_daemon.exchange.conversion_report import Conversion
-from lifeboat_daemon.exchange.conversion_source import Source
-from lifeboat_daemon.exchange.converting import Order, convert
-from support.daemon.protected import Protected
-from support.interchange.plain_format import plain_formats
+from lifeboat_core.errors import ExchangeError, FileExists
+from lifeboat_core.exchange.conversion_report import Conversion
+from lifeboat_core.exchange.conversion_source import Source
+from lifeboat_core.exchange.converting import Order, convert
+from support.core.protected import Protected
+from support.formats.plain_format import plain_formats
 
 pytestmark = pytest.mark.usefixtures("plain_formats")
 __all__ = ["plain_formats"]

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.aicf import ADAPTER as AICF
-from lifeboat_adapters.aimem import ADAPTER as AIMEM
-from lifeboat_adapters.aimem import FORMAT as BUNDLES
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.testing import Made
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon.testing.harness import Harness
-from support.daemon.cli_client import run
-from support.daemon.purged_here import purge
-from support.interchange import aicf_files, aimem_bundles
+from lifeboat_core.testing.harness import Harness
+from lifeboat_formats.aicf import ADAPTER as AICF
+from lifeboat_formats.aimem import ADAPTER as AIMEM
+from lifeboat_formats.aimem import FORMAT as BUNDLES
+from support.cli.cli_client import run
+from support.core.purged_here import purge
+from support.formats import aicf_files, aimem_bundles
 
 ROW = b"@DECISIONS take berth nine|HIGH|HIGH|it is deep enough"
 

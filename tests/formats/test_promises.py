@@ -15,17 +15,17 @@ from typing import Any, Never
 
 import pytest
 
-from lifeboat_adapters.interchange import detectors
-from lifeboat_adapters.interchange.errors import SanitizerFailed
 from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError
-from support.daemon.cli_client import run
-from support.daemon.protected import Protected
+from lifeboat_formats.interchange import detectors
+from lifeboat_formats.interchange.errors import SanitizerFailed
+from support.cli.cli_client import run
+from support.core.protected import Protected
 from support.endpoint.served_apps import bearer, served
-from support.endpoint.vaults import content_of, new_vault, put
-from support.interchange.brain_servers import BrainServer, brain
-from support.interchange.conversions import FACTS, FILES, INSTANCES, Bench, bench
+from support.formats.brain_servers import BrainServer, brain
+from support.formats.conversions import FACTS, FILES, INSTANCES, Bench, bench
 from support.paths import ROOT
+from support.vault.vaults import content_of, new_vault, put
 
 __all__ = ["bench", "brain", "served"]
 

@@ -27,7 +27,7 @@ from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
 from support import preloaded
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.patience import patience
 from support.short_folders import short_folder
 from support.waiting import until

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import status
+from lifeboat_core.health import status
 from lifeboat_keys.encodings import from_base64
 from lifeboat_keys.errors import (
     KeyDamaged,
@@ -30,7 +30,7 @@ from lifeboat_keys.stores.keyring import KeyringStore, session_environment
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.keys.keyring_fakes import ANOTHER, program
 from support.patience import patience
 from support.short_folders import short
@@ -240,7 +240,7 @@ def test_the_bus_is_found_where_a_service_was_not_told_of_it(short: Path) -> Non
 
 
 def test_the_long_running_program_never_loads_the_keyring() -> None:
-    program = "import lifeboat_daemon.cli.keys, lifeboat_daemon.context, sys; print(*sys.modules)"
+    program = "import lifeboat_cli.keys.keys, lifeboat_core.home.context, sys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=patience(), check=True
     )

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import status
-from lifeboat_daemon.context import Context
+from lifeboat_core.health import status
+from lifeboat_core.home.context import Context
 from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.errors import KeyExists, KeyringLocked
 from lifeboat_keys.home_keys import HomeKeys, KeyState
@@ -17,7 +17,7 @@ from lifeboat_keys.stores.keyring import SERVICE, KeyringStore
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import Surroundings
 from lifeboat_keys.user_key import UserKey
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.keys.secret_service import (
     SecretService,
     forked_keyring_process,

@@ -112,7 +112,7 @@ def test_no_file_knows_where_it_was_built(unpacked: Path, work: Path) -> None:
 
 
 def test_every_module_is_compiled_for_where_it_will_lie(unpacked: Path, moment: int) -> None:
-    sources = [path for path in (unpacked / _PLACE).rglob("*.py") if "lifeboat_daemon" in path.parts]
+    sources = [path for path in (unpacked / _PLACE).rglob("*.py") if "lifeboat_core" in path.parts]
     assert len(sources) > 100
     for source in sources:
         (cache,) = source.parent.glob(f"__pycache__/{source.stem}.cpython-*.pyc")

@@ -73,7 +73,7 @@ def test_the_installed_wheel_is_the_program(tree: Path, distributed: tuple[Path,
     options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(place)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(distributed[0])], check=True)
     script = "import sys; sys.path.insert(0, sys.argv.pop(1)); import lifeboat_daemon as x; print(x.__file__); "
-    script += "from lifeboat_daemon.cli import main; main()"
+    script += "from lifeboat_cli import main; main()"
     command = [sys.executable, "-P", "-c", script, str(place), "--version"]
     said = subprocess.run(command, check=True, capture_output=True, text=True, cwd=tmp_path).stdout.splitlines()
     assert said[0].startswith(str(place))

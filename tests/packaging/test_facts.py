@@ -11,7 +11,7 @@ import pytest
 
 import facts
 import locked
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 
 def _tree(folder: Path, changelog: str, version: str = "0.2.0") -> Path:

@@ -16,10 +16,10 @@ import yaml
 
 import manual
 from facts import ROOT
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.postgres import connecting
 from lifeboat_endpoint.server.processes import SILENT_SECONDS
 from lifeboat_endpoint.server.routes import about
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.postgres import connecting
 
 _COMPOSE = ROOT / "packaging" / "compose"
 _UNITS = sorted((ROOT / "packaging" / "systemd").glob("lifeboat-endpoint*.service"))

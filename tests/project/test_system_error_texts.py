@@ -10,7 +10,7 @@ from pathlib import Path
 from support.packages import PACKAGES
 from support.paths import ROOT
 
-PARSED = "endpoint/lifeboat_endpoint/store/objects/failures.py"
+PARSED = "endpoint/lifeboat_endpoint/engines/objects/failures.py"
 """It reads the answer of a store out of the text of a library, and shows none of that text."""
 
 

@@ -47,7 +47,7 @@ SHORT_LIMITS = {
 }
 """Modules with a limit below a minute that has to be hit, and why."""
 GROWING_BOUNDS = {
-    "tests/daemon/test_command_server.py": "how much is told at most grows with the time that passed",
+    "tests/cli/test_command_server.py": "how much is told at most grows with the time that passed",
     "tests/daemon/test_work_worker.py": "how much is told at most grows with the time that passed",
     "tests/endpoint/server/test_serving.py": "how many requests may pass grows with the time that passed",
     "tests/scale/test_operating.py": "how many requests may pass grows with the time that passed",

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_daemon import exchange
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.state_documents import credentials_of
-from support.daemon.credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_machine
+from lifeboat_core import exchange
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.state.state_documents import credentials_of
+from support.core.credentialed import REFRESH, SECRETS, SETUP_TOKEN, Machine, live, second_machine
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
 

@@ -12,8 +12,8 @@ import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from support.adapters.zeroclaw_installs import Install, make_install
-from support.daemon.cli_client import run
-from support.daemon.migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
+from support.cli.cli_client import run
+from support.core.migrating import AIEOS, CATEGORIES, KINDS, Tree, found_by, rows_of, tree_of
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, VERSION, OpenClaw
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import pulling, registry
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import pulling, registry
+from lifeboat_core.remotes.opening import open_remote
 from support.adapters.canary_scan import Leak
-from support.daemon.cli_client import Json, run
-from support.daemon.purged import (
+from support.cli.cli_client import Json, run
+from support.core.purged import (
     SCANNER,
     TEXT,
     everything,

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from support.daemon.cli_client import Json, run
+from lifeboat_core.home.context import Context
+from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw

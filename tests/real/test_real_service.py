@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.patience import patience
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw, inside

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from lifeboat_adapters.openclaw import ADAPTER
-from lifeboat_daemon.agent import everyone
-from lifeboat_daemon.context import Context
-from support.daemon.cli_client import run
+from lifeboat_core.agents.agent import everyone
+from lifeboat_core.home.context import Context
+from support.cli.cli_client import run
 from support.patience import patience
 from support.real import real_openclaw
 from support.real.real_openclaw import OpenClaw, inside

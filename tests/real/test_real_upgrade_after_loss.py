@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.real import real_openclaw
 from support.real.real_openclaw import FEBRUARY, OpenClaw
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import run
-from support.daemon.migrating import MOORINGS, Json, Traveller, ada_in_openclaw, rows_of
+from support.cli.cli_client import run
+from support.core.migrating import MOORINGS, Json, Traveller, ada_in_openclaw, rows_of
 from support.real import real_openclaw, real_zeroclaw
 from support.real.real_zeroclaw import ZeroClaw
 

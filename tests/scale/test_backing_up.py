@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.remotes import adding
-from lifeboat_endpoint import errors
+from lifeboat_core.remotes import adding
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.objects.bucket import MARKER, Bucket
+from lifeboat_endpoint.engines.preparing import prepare
 from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.preparing import prepare
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.bucket import MARKER, Bucket
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault import errors
 from support import postgres_server
-from support.daemon.replicated import Replicated, machine_in
+from support.core.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint
 from support.endpoint.keeping import AGENT
 from support.patience import patience

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import adding, endpoint_remote, endpoint_uploads, join
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.remote.conformance import CHECKS, Check
-from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import adding, endpoint_remote, endpoint_uploads, join
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_vault.remote.conformance import CHECKS, Check
+from lifeboat_vault.remote.contract import Remote
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 UPLOADS = [check for check in CHECKS if check.name.startswith(("a first snapshot", "a delta goes", "the same push"))]

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from lifeboat_endpoint.work.opening import queue_of
-from support.daemon.invariants import an_outcome_is_honest
+from support.core.invariants import an_outcome_is_honest
 from support.scale.pushers import pushing
 from support.scale.shared_endpoint import Joined, SharedEndpoint, together
 from support.scale.shared_lives import a_tenant_is_whole, living

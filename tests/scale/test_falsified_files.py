@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_endpoint.maintenance.proving import prove
-from support.daemon.machines import Machine, there
+from support.core.machines import Machine, there
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living

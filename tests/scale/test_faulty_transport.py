@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.faulty_transport import FAULTS, Fault, Kind, from_then_on, impatient, once, proxy
-from support.daemon.invariants import every_kept_sequence_has_its_digest
-from support.daemon.replicated import SECRET, Replicated, machine_in
+from support.core.faulty_transport import FAULTS, Fault, Kind, from_then_on, impatient, once, proxy
+from support.core.invariants import every_kept_sequence_has_its_digest
+from support.core.replicated import SECRET, Replicated, machine_in
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, join, the_audit_is_whole
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.at_rest import key_document
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.errors import KeySourceRefused, VaultBusy, VaultDamaged
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.server.transfer_key import kept_key
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import Parameters
 from lifeboat_endpoint.tenancy.statements import ADD_NOTE
+from lifeboat_vault.at_rest import key_document
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import KeySourceRefused, VaultBusy, VaultDamaged
+from lifeboat_vault.store.protocols import Parameters
 from support.endpoint.endpoint_purges import machine_in, pushed
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 

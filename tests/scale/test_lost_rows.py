@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.maintenance.proving import prove
-from support.daemon.machines import Machine, there
+from support.core.machines import Machine, there
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.preparing import prepare
 from lifeboat_endpoint.maintenance import due
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.migration.moving import give_up, move
-from lifeboat_endpoint.preparing import prepare
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_vault import errors
+from lifeboat_vault.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER
-from support.endpoint.vaults import START, commit
 from support.scale.moving_endpoints import Moving, Places, command, filled, holds, is_the_same, made, moving, places
+from support.vault.vaults import START, commit
 
 __all__ = ["moving", "places"]
 

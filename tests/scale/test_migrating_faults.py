@@ -16,9 +16,9 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.migration import moving as moves
 from lifeboat_endpoint.migration.moving import give_up
+from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT
 from support.scale import object_faults
 from support.scale.moving_endpoints import Moving, Places, dies_at, filled, holds, is_the_same, made, moving, places

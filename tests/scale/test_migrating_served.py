@@ -16,11 +16,11 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_endpoint.engines.preparing import prepare
 from lifeboat_endpoint.migration.moving import give_up
-from lifeboat_endpoint.preparing import prepare
-from support.daemon.invariants import every_kept_sequence_has_its_digest
-from support.daemon.replicated import Replicated, machine_in
+from support.core.invariants import every_kept_sequence_has_its_digest
+from support.core.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.patience import patience
 from support.scale.moving_endpoints import Moving, Places, command, places

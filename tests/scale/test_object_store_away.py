@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.work.opening import queue_of
-from support.daemon.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
-from support.daemon.replicated import Replicated
+from support.core.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.core.replicated import Replicated
 from support.endpoint.endpoint_purges import erasing, machine_in
 from support.scale.object_faults import Fault, done_but, flip, forget, reset, slow, stall, status
 from support.scale.shared_endpoint import Joined, SharedEndpoint

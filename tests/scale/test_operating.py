@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from lifeboat_alf import ids
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.tenancy import audit_file
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import run
+from lifeboat_vault.remote.checks.trial import Machine
+from support.cli.cli_client import run
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint

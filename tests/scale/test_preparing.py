@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.preparing import Prepared, prepare
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.objects.bucket import MARKER
+from lifeboat_endpoint.engines.preparing import Prepared, prepare
 from lifeboat_endpoint.server.app import make_app
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.bucket import MARKER
+from lifeboat_vault import errors
 from support.scale import object_faults
 from support.scale.shared_endpoint import SharedEndpoint
 

@@ -11,13 +11,13 @@ import msgspec
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.engines.shared_statements import REPLACE_DOCUMENT
-from lifeboat_endpoint.errors import VaultBusy
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import Parameters
+from lifeboat_vault.errors import VaultBusy
+from lifeboat_vault.store.protocols import Parameters
 from support.endpoint.endpoint_purges import machine_in, pushed
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.remotes import adding, join
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.remotes import adding, join
+from lifeboat_core.remotes.opening import open_remote
 from spec import test_section_10_12 as promised
 from spec.test_section_10_12 import Pushed, ada
 from support.scale.shared_endpoint import SharedEndpoint

@@ -13,9 +13,9 @@ import httpx
 import msgspec
 import pytest
 
-from lifeboat_endpoint.at_rest.sealer import key_id_of
 from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_vault.at_rest.sealer import key_id_of
+from lifeboat_vault.remote.checks.trial import Machine
 from spec.test_section_10_13 import opens_nothing
 from support.endpoint.endpoint_purges import machine_in, record_of, redaction_of
 from support.patience import patience

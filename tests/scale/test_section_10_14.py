@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import adding, join
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import adding, join
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_vault.remote.checks.trial import Machine
 from spec import test_section_10_14_endpoint as promised
 from spec.test_section_10_14_endpoint import Tenant, machine
 from support.endpoint.endpoint_purges import erasing

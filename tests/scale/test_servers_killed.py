@@ -11,10 +11,10 @@ import httpx
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.remote.checks.trial import Machine
-from support.daemon.faulty_transport import impatient
-from support.daemon.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
-from support.daemon.replicated import Replicated, in_parts
+from lifeboat_vault.remote.checks.trial import Machine
+from support.core.faulty_transport import impatient
+from support.core.invariants import an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.core.replicated import Replicated, in_parts
 from support.endpoint.endpoint_purges import erasing, machine_in, record_of, redaction_of
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, living, the_audit_is_whole

@@ -9,10 +9,10 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey
 from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_vault.errors import KeyRevoked, OtherDataKey
+from lifeboat_vault.remote.checks.trial import Machine
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.waiting import until

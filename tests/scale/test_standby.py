@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_daemon.remotes import adding
+from lifeboat_core.remotes import adding
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.work.opening import queue_of
-from support.daemon.replicated import Replicated
+from support.core.replicated import Replicated
 from support.endpoint.endpoint_purges import machine_in
 from support.postgres_server import PostgresServer, standby_of
 from support.scale import shared_endpoint

@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from lifeboat_endpoint.maintenance import removal
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
-from lifeboat_endpoint.vault import Vault, take_over
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Vault, take_over
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, Program, Server, SharedEndpoint, new_folder, together

@@ -24,9 +24,9 @@ from lifeboat_endpoint.work.queue import Queue
 from lifeboat_endpoint.work.worker import Pace, Worker
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT, OTHER, numbers, with_history, with_large_file
-from support.endpoint.vaults import START
 from support.killing import KILLED
 from support.scale import shared_endpoint, swift_server
+from support.vault.vaults import START
 
 NUMBERS = itertools.count(1)
 

@@ -11,7 +11,7 @@ import pytest
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.maintenance import rotation
-from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.trial import Machine
 from support.endpoint.endpoint_purges import machine_in
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 from support.scale.shared_lives import a_tenant_is_whole, the_audit_is_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.daemon.harbour import Harbour, harbour, harbour_after_a_day
+from support.core.harbour import Harbour, harbour, harbour_after_a_day
 from support.prepared_folders import PreparedFolders
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from lifeboat_daemon.demo.tree import differences, read_tree
+from lifeboat_cli.demo.tree import differences, read_tree
 from support.adapters import canaries
 from support.adapters.canaries import canary
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
-from support.daemon.canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, told, whole_life
+from support.core.canary_story import PLANTED_PLACEHOLDER, Story, kept_bodies, machine, told, whole_life
 
 
 @pytest.fixture(scope="module", params=[OLD, NEW])

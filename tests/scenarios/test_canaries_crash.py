@@ -17,13 +17,13 @@ import pytest
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
+from lifeboat_cli import program
+from lifeboat_core.capture.run import capture
+from lifeboat_core.restore import RestoreOptions, recover, restore
 from support.adapters import canaries
 from support.adapters.canary_scan import Leak, Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
-from support.daemon.canary_story import NAME, Story, on_machine, protected_machine
+from support.core.canary_story import NAME, Story, on_machine, protected_machine
 from support.killing import RESTORE_STEPS, killed_at
 from support.patience import patience
 from support.prepared_folders import PreparedFolders

@@ -10,12 +10,12 @@ from functools import partial
 
 import pytest
 
-from lifeboat_endpoint.vault import Retention
+from lifeboat_vault.vault import Retention
 from support.adapters import canaries
 from support.adapters.canaries import canary
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD
-from support.daemon.canary_story import NAME, Story, kept_bodies, on_machine, protected_machine, told
+from support.core.canary_story import NAME, Story, kept_bodies, on_machine, protected_machine, told
 from support.prepared_folders import PreparedFolders
 
 CONFIG = "raw/openclaw-home/openclaw.json"

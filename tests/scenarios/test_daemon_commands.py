@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.locks import agent_lock
-from support.daemon.cli_client import run
-from support.daemon.harbour import Harbour
-from support.daemon.invariants import always
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.locks import agent_lock
+from support.cli.cli_client import run
+from support.core.harbour import Harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
 from support.patience import patience
 from support.waiting import until

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents
+from lifeboat_core.agents import agents
 from lifeboat_keys.stores import keyring as keyring_store
 from lifeboat_keys.stores import surroundings
 from lifeboat_keys.stores.kinds import StoreKind
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.invariants import always
+from support.core.harbour import Harbour, harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, Keyring
 from support.waiting import until
 

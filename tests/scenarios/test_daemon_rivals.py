@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents
+from lifeboat_core.agents import agents
 from lifeboat_daemon.service.single import holder
-from support.daemon.harbour import Harbour
-from support.daemon.invariants import always
+from support.core.harbour import Harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
 from support.waiting import until
 

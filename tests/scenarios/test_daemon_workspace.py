@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import config
-from lifeboat_daemon.demo.tree import read_tree
-from lifeboat_daemon.locks import agent_lock
-from support.daemon.commands import command
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.invariants import always
+from lifeboat_cli.demo.tree import read_tree
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.settings import config
+from support.cli.commands import command
+from support.core.harbour import Harbour, harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, serving, settled
 from support.waiting import until
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from support.daemon import invariants
-from support.daemon.cli_client import run
-from support.daemon.commands import standing, synced
-from support.daemon.harbour import Harbour
+from lifeboat_core.home.context import Context
+from support.cli.cli_client import run
+from support.cli.commands import standing, synced
+from support.core import invariants
+from support.core.harbour import Harbour
 
 
 def forget_logs(path: Path) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support import tmux
 from support.adapters.openclaw_workspaces import make_workspace
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.daemon.serving import serving
 from support.patience import factor
 from support.tmux import Terminal
@@ -23,7 +23,7 @@ run = cli_client.run
 CANARY = "the canary's passport is 4711-X"
 BEFORE = f"# Memory\n\n## Tea\n\nGreen tea in the morning.\n\n## Passport\n\nOf all things {CANARY}.\n"
 AFTER = "# Memory\n\n## Nothing\n\nAll was overwritten by accident.\n"
-LIFEBOAT = (sys.executable, "-c", "from lifeboat_daemon.cli import main; main()")
+LIFEBOAT = (sys.executable, "-c", "from lifeboat_cli import main; main()")
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from lifeboat_daemon.remotes import drilling
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_core.remotes import drilling
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.outcome import Outcome
 from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_vault.remote.contract import Bundle
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
 from support.oracle import disk_model
 from support.oracle.copies import HOME, Copies, make_copies

@@ -21,19 +21,20 @@ import pytest
 
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import retention, verification
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import Tree, differences, read_tree
-from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
-from lifeboat_daemon.status import ERROR, status
+from lifeboat_cli.demo.tree import Tree, differences, read_tree
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.capture.run import capture
+from lifeboat_core.health.status import ERROR, status
+from lifeboat_core.history import retention
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, recover, restore, undo
+from lifeboat_core.verify import verification
 from support import preloaded
-from support.daemon import invariants
-from support.daemon.cli_client import Json, run
-from support.daemon.commands import command, standing, synced
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.protected import SteadyClock
+from support.cli.cli_client import Json, run
+from support.cli.commands import command, standing, synced
+from support.core import invariants
+from support.core.harbour import Harbour, harbour
+from support.core.protected import SteadyClock
 from support.failing_files import READS, WRITES, FailingFiles
 from support.patience import patience
 
@@ -401,7 +402,7 @@ def test_commands_at_the_same_time_wait_or_are_told(cli: Harbour, tmp_path: Path
 def test_a_workspace_that_is_added_twice_at_once_is_one_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from datetime import date
 
-    from lifeboat_daemon.demo import workspace as demo
+    from lifeboat_cli.demo import workspace as demo
 
     monkeypatch.setenv("LIFEBOAT_HOME", str(tmp_path / "home"))
     workspace = demo.write_workspace(tmp_path / "openclaw", date(2026, 11, 20))

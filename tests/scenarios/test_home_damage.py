@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.home_damage import DAMAGE, Facts, UsedHome, make_used_home, not_root
+from support.core.home_damage import DAMAGE, Facts, UsedHome, make_used_home, not_root
 from support.paths import ROOT
 
 TABLE = ROOT / "docs" / "home.md"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.capture.ignore import parse
-from support.daemon.protected import Protected
+from lifeboat_core.capture.ignore import parse
+from support.core.protected import Protected
 from support.prepared_folders import PreparedFolders
 
 SECONDS = 20
@@ -131,7 +131,7 @@ def test_ignoring_everything_is_a_loss_that_is_held(ada: Protected) -> None:
 
 
 def test_a_name_cannot_be_made_to_look_like_another_line(tmp_path: Path) -> None:
-    from lifeboat_daemon.safe_text import block_text as plain
+    from lifeboat_core.texts.safe_text import block_text as plain
 
     assert "\x1b" not in plain("a\x1b]0;title\x07b")
 

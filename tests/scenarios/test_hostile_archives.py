@@ -12,14 +12,15 @@ import pytest
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import AGENT_ID, MemoryState
-from lifeboat_daemon import agents, exchange
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.errors import UnsignedState
-from lifeboat_daemon.exchange import ImportReport
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.restore import RestoreOptions, names, restore
+from lifeboat_core import exchange
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import UnsignedState
+from lifeboat_core.exchange import ImportReport
+from lifeboat_core.home.home import Home
+from lifeboat_core.restore import RestoreOptions, names, restore
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 RAW, OWN = "raw/openclaw/", "raw/openclaw-home/"
 Make = Callable[[MemoryState], Any]

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
 from lifeboat_daemon.control.address import UnixAddress
 from lifeboat_daemon.control.client import Client, open_socket
-from lifeboat_daemon.home import Home
-from support.daemon.harbour import Harbour, harbour
+from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon, serving
 from support.patience import patience
 from support.short_folders import short

@@ -19,12 +19,13 @@ from lifeboat_adapters.zeroclaw.restore import ddl
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, record
-from lifeboat_daemon import agents, exchange
-from lifeboat_daemon.errors import TargetChanged, UnsafeName, UnsignedState
-from lifeboat_daemon.exchange import ImportReport
-from lifeboat_daemon.restore import RestoreOptions, moves, restore, undo
+from lifeboat_core import exchange
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import TargetChanged, UnsafeName, UnsignedState
+from lifeboat_core.exchange import ImportReport
+from lifeboat_core.restore import RestoreOptions, moves, restore, undo
 from support.adapters.zeroclaw_installs import Install, make_install, stable
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 
 CONFIG = "raw/zeroclaw-home/config.toml"
 NEVER = "2099-01-01T00:00:00Z"

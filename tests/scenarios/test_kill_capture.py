@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.demo import workspace as demo
-from lifeboat_daemon.demo.tree import read_tree
-from support.daemon import invariants
-from support.daemon.harbour import TODAY, Harbour
+from lifeboat_cli.demo import workspace as demo
+from lifeboat_cli.demo.tree import read_tree
+from lifeboat_core.capture.run import capture
+from support.core import invariants
+from support.core.harbour import TODAY, Harbour
 from support.killing import killed_at, steps_of
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forks, which this system lacks")

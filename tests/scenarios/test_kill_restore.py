@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
-from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core.capture.run import capture
+from lifeboat_core.restore import RestoreOptions, recover, restore, undo
+from support.core import invariants
+from support.core.harbour import Harbour, harbour
 from support.killing import RESTORE_STEPS, killed_at, steps_of
 from support.prepared_folders import PreparedFolders
 

@@ -15,10 +15,10 @@ import pytest
 
 from lifeboat_adapters.registry import adapter
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import RestoreFailed
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, recover, restore, undo
-from support.daemon.migrating import (
+from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, RestoreReport, recover, restore, undo
+from support.core.migrating import (
     Json,
     Traveller,
     Tree,

@@ -10,14 +10,14 @@ import pytest
 
 from lifeboat_alf import layout
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import key_rotation
-from lifeboat_daemon.key_rotation import RotationReport
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_core.home import key_rotation
+from lifeboat_core.home.key_rotation import RotationReport
+from lifeboat_core.restore import RestoreOptions, restore
 from lifeboat_keys.devices import Device
 from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.user_key import UserKey
-from support.daemon import invariants
-from support.daemon.protected import MEMORY, Protected
+from support.core import invariants
+from support.core.protected import MEMORY, Protected
 from support.killing import killed_at, steps_of
 from support.prepared_folders import PreparedFolders
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.demo.tree import read_tree
-from lifeboat_endpoint.vault import Retention, ThinReport
-from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_cli.demo.tree import read_tree
+from lifeboat_vault.vault import Retention, ThinReport
+from support.core import invariants
+from support.core.harbour import Harbour, harbour
 from support.killing import killed_at, steps_of
 from support.prepared_folders import PreparedFolders
 

@@ -9,9 +9,10 @@ import pytest
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon import config, retention
-from support.daemon import invariants
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_core.history import retention
+from lifeboat_core.settings import config
+from support.core import invariants
+from support.core.harbour import Harbour, harbour
 from support.killing import killed_at, steps_of
 from support.prepared_folders import PreparedFolders
 

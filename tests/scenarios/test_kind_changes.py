@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents, verification
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon import kinds
-from support.daemon.machines import Machine
-from support.daemon.protected import SteadyClock
-from support.daemon.replicated import Replicated, in_a_folder, in_this_process
+from lifeboat_core.agents import agents
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
+from support.core import kinds
+from support.core.machines import Machine
+from support.core.protected import SteadyClock
+from support.core.replicated import Replicated, in_a_folder, in_this_process
 
 MOMENT = int(SteadyClock().now().timestamp()) - 86_400
 Tree = dict[str, tuple[Any, ...]]

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf.state import State
-from lifeboat_endpoint.legacy.view import legacy_view
+from lifeboat_vault.legacy.view import legacy_view
 from support.oracle.copies import REMOTES, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents, status
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.run import capture
+from lifeboat_core.health import status
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_documents import credentials_of
 from lifeboat_keys.errors import KeyDamaged
-from support.daemon import credentialed
-from support.daemon.machines import Machine
+from support.core import credentialed
+from support.core.machines import Machine
 from support.oracle.copies import HOME, PLAIN, REMOTES, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

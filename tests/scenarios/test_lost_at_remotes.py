@@ -11,21 +11,22 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.findings import Level
-from lifeboat_daemon import retention, syncing
-from lifeboat_daemon.doctor import remotes as doctor_remotes
-from lifeboat_daemon.remotes import acknowledged, drilling
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_core.agents import syncing
+from lifeboat_core.history import retention
+from lifeboat_core.remotes import acknowledged, drilling
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_endpoint.doctor import bodies
 from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.remote.contract import RemoteVerification
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Retention
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
-from support.endpoint.vaults import file_key
+from lifeboat_vault.remote.contract import RemoteVerification
+from lifeboat_vault.vault import Retention
 from support.oracle import disk_model
 from support.oracle.copies import HOME, PLAIN, STICK, Copies, make_copies
 from support.prepared_folders import PreparedFolders
+from support.vault.vaults import file_key
 
 LARGE = random.Random(1).randbytes(400_000)
 NOTE = "# Tide\n\n" + random.Random(2).randbytes(300_000).hex()

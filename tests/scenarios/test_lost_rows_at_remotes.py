@@ -10,16 +10,16 @@ import pytest
 
 from lifeboat_alf.findings import Level
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import retention
-from lifeboat_daemon.doctor import remotes as doctor_remotes
-from lifeboat_daemon.health.standing import ERROR
+from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_core.health.standing import ERROR
+from lifeboat_core.history import retention
 from lifeboat_endpoint.doctor import bodies
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownThere
 from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.remote.contract import Bundle, RemoteHead
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Retention
-from support.daemon import purged
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.errors import RemoteDamaged, RemoteError, RemoteTooLarge, UnknownThere
+from lifeboat_vault.remote.contract import Bundle, RemoteHead
+from lifeboat_vault.vault import Retention
+from support.core import purged
 from support.killing import killed_at
 from support.oracle import disk_model
 from support.oracle.copies import HOME, Copies, make_copies

@@ -16,19 +16,21 @@ import pytest
 from lifeboat_alf.findings import Level
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon import status, verification
-from lifeboat_daemon.doctor import agents as doctor_agents
-from lifeboat_daemon.health.standing import ERROR
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.large_files_of_state import WithLargeFiles
-from lifeboat_daemon.verification import Drill
+from lifeboat_cli.doctor import agents as doctor_agents
+from lifeboat_core.health import status
+from lifeboat_core.health.standing import ERROR
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.large_files_of_state import WithLargeFiles
+from lifeboat_core.verify import verification
+from lifeboat_core.verify.verification import Drill
 from lifeboat_daemon.work.operations import verify as operation
 from lifeboat_daemon.work.worker import Work
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Vault
-from support.daemon import cli_client, purged
-from support.daemon.replication_life import HOME, STICK
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.vault import Vault
+from support.cli import cli_client
+from support.core import purged
+from support.core.replication_life import HOME, STICK
 from support.endpoint.row_damage import (
     HARMS,
     Harm,
@@ -39,10 +41,10 @@ from support.endpoint.row_damage import (
     delete_records,
     move_records,
 )
-from support.endpoint.vaults import content_of
 from support.killing import killed_at
 from support.oracle.copies import REMOTES, Copies, make_copies
 from support.prepared_folders import PreparedFolders
+from support.vault.vaults import content_of
 
 PHRASE = "The lamp was lit 2 times."
 LARGE = random.Random(3).randbytes(120_000)

@@ -13,18 +13,18 @@ import pytest
 
 from lifeboat_alf import ids
 from lifeboat_alf.errors import LifeboatError, SignatureError
-from lifeboat_daemon import agents
-from lifeboat_daemon.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import registry, taking_up
-from lifeboat_daemon.words import time_text
+from lifeboat_core.agents import agents
+from lifeboat_core.errors import MovedElsewhere, NothingToRestore, OtherVault, UnsignedState
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import registry, taking_up
+from lifeboat_core.texts.words import time_text
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteDamaged
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Draft, EntryPut, Retention
 from lifeboat_keys.user_key import UserKey
-from support.daemon.machines import Machine, there
-from support.daemon.protected import SteadyClock
+from lifeboat_vault.errors import RemoteDamaged
+from lifeboat_vault.vault import Draft, EntryPut, Retention
+from support.core.machines import Machine, there
+from support.core.protected import SteadyClock
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 

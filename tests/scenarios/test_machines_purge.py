@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_endpoint.errors import AgentErased
-from support.daemon.machines import Machine
-from support.daemon.purged import TEXT, contents, leaks_below, leaks_in, owner_token, purge, request, vaults_of
+from lifeboat_core.agents import agents
+from lifeboat_core.purge import doing, receipts
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_vault.errors import AgentErased
+from support.core.machines import Machine
+from support.core.purged import TEXT, contents, leaks_below, leaks_in, owner_token, purge, request, vaults_of
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 OTHER = "The second text is of the harbour and nobody else."

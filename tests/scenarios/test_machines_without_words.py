@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.user_keys import known_public
+from lifeboat_core.home.user_keys import known_public
 from lifeboat_keys.errors import NoKey
-from support.daemon.machines import Machine
+from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from lifeboat_adapters.registry import adapter
 from lifeboat_adapters.zeroclaw.credentials import codec
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.adapters.zeroclaw_installs import make_install
-from support.daemon.cli_client import run
-from support.daemon.migrating import (
+from support.cli.cli_client import run
+from support.core.migrating import (
     GOALS,
     LARGE,
     MOORINGS,

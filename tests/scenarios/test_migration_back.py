@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import recover
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import recover
 from support.adapters.zeroclaw_installs import Install
-from support.daemon.cli_client import run
-from support.daemon.migrating import (
+from support.cli.cli_client import run
+from support.core.migrating import (
     LARGE,
     ZEROCLAW_KEYS,
     Json,

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import codec
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.adapters.openclaw_workspaces import NEW, OLD, make_state_dir
-from support.daemon.cli_client import run
-from support.daemon.migrating import Traveller, tree_of
+from support.cli.cli_client import run
+from support.core.migrating import Traveller, tree_of
 
 
 def every_record(ada: Traveller) -> dict[str, str]:

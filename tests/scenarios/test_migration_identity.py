@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from support.daemon.migrating import AIEOS, ada_in_zeroclaw
+from support.core.migrating import AIEOS, ada_in_zeroclaw
 
 
 @pytest.mark.parametrize("generation", ["0.8.3", "0.5.9"])

@@ -10,8 +10,8 @@ import pytest
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.zeroclaw import ADAPTER, host, paths
 from support.adapters.zeroclaw_installs import Install
-from support.daemon.cli_client import run
-from support.daemon.migrating import ada_in_zeroclaw, change, prepared_home, rows_of
+from support.cli.cli_client import run
+from support.core.migrating import ada_in_zeroclaw, change, prepared_home, rows_of
 from support.prepared_folders import PreparedFolders
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_daemon.agent import Agent
-from support.daemon.cli_client import run
-from support.daemon.migrating import Json, Traveller, Tree, ada_in_openclaw, change, prepared_home, tree_of
+from lifeboat_core.agents.agent import Agent
+from support.cli.cli_client import run
+from support.core.migrating import Json, Traveller, Tree, ada_in_openclaw, change, prepared_home, tree_of
 from support.prepared_folders import PreparedFolders
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.validate import validate
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.exchange import export
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon import invariants
-from support.daemon.harbour import Harbour
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core.capture.run import capture
+from lifeboat_core.exchange import export
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core import invariants
+from support.core.harbour import Harbour
 
 HUGE = b"# H\n\n" + b"word and more words here. " * 440_000
 SECOND = 1_000_000_000

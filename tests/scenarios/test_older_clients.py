@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.workspace import FAKE_KEY, FAKE_TOKEN
-from lifeboat_daemon.remotes import replicating
-from support.daemon import second_copies
-from support.daemon.cli_client import run, run_accepting
-from support.daemon.harbour import Harbour, harbour
+from lifeboat_cli import program
+from lifeboat_cli.demo.workspace import FAKE_KEY, FAKE_TOKEN
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import replicating
+from support.cli.cli_client import run, run_accepting
+from support.core import second_copies
+from support.core.harbour import Harbour, harbour
 from support.endpoint import reference_archives as reference
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.hosted_service import KEY, hosted_service

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.purge import doing
-from support.daemon.purge_story import (
+from lifeboat_core.purge import doing
+from support.core.purge_story import (
     Story,
     an_old_delta_is_sent_again,
     an_old_machine_comes_back,
@@ -18,7 +18,7 @@ from support.daemon.purge_story import (
     the_proof_holds,
     told,
 )
-from support.daemon.purged import leaks_below, owner_token, purge, request, vaults_of
+from support.core.purged import leaks_below, owner_token, purge, request, vaults_of
 from support.endpoint.endpoint_servers import running_endpoint
 
 SEQUENCES = 12

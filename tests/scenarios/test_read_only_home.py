@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import run
-from support.daemon.home_damage import FILES, UsedHome, make_used_home, not_root
+from support.cli.cli_client import run
+from support.core.home_damage import FILES, UsedHome, make_used_home, not_root
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="rights of files are those of POSIX")
 

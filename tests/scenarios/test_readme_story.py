@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 SECRET = "The passport number of Ben is X0042 and he keeps it in the blue folder."

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 from support.keys.secret_service import SecretService, secret_service
 
 __all__ = ["secret_service"]

@@ -17,11 +17,12 @@ from urllib.parse import quote
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import exchange, verification
-from lifeboat_daemon.doctor import Level, exposed_secrets
-from lifeboat_daemon.restore import RestoreOptions, restore, undo
+from lifeboat_cli.doctor import Level, exposed_secrets
+from lifeboat_core import exchange
+from lifeboat_core.restore import RestoreOptions, restore, undo
+from lifeboat_core.verify import verification
 from support.alf.archive_files import ArchiveFile
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 from support.prepared_folders import PreparedFolders
 
 PIN = "482913"
@@ -141,7 +142,7 @@ def test_everything_in_the_home_is_for_its_owner_alone(story: Story) -> None:
 
 
 def test_staging_is_for_its_owner_alone_while_it_lasts(ada: Protected, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lifeboat_daemon.restore.staging import Stage
+    from lifeboat_core.restore.staging import Stage
 
     ada.add()
     seen: set[int] = set()

@@ -17,15 +17,16 @@ from lifeboat_alf.effective import visible_records
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import records, retention
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.errors import NothingToUndo, TargetChanged
-from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
-from lifeboat_daemon.state_db import throw_away
-from support.daemon import invariants
-from support.daemon.harbour import harbour
-from support.daemon.protected import SteadyClock
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import NothingToUndo, TargetChanged
+from lifeboat_core.history import retention
+from lifeboat_core.memories import records
+from lifeboat_core.restore import RestoreOptions, recover, restore, undo
+from lifeboat_core.state.state_db import throw_away
+from support.core import invariants
+from support.core.harbour import harbour
+from support.core.protected import SteadyClock
 
 NAMES = st.sampled_from(("MEMORY.md", "USER.md", "memory/2026-11-12.md", "memory/rules.md", "plans/chart.csv", "deep"))
 TEXTS = st.sampled_from(

@@ -22,18 +22,20 @@ from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import MemoryState
-from lifeboat_daemon import agents, exchange, verification
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import differences, read_tree
-from lifeboat_daemon.exchange import importing
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_cli.demo.tree import differences, read_tree
+from lifeboat_core import exchange
+from lifeboat_core.agents import agents
+from lifeboat_core.exchange import importing
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.verify import verification
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.protected import Protected
-from support.daemon.vault_tampering import Tamper, in_signature, new_body, object_of, sql
+from support.core.protected import Protected
+from support.core.vault_tampering import Tamper, in_signature, new_body, object_of, sql
 
 RAW = "raw/openclaw/"
 CONFIG = '{ gateway: { auth: { token: "gateway-token-0123456789abcdef" } } }\n'

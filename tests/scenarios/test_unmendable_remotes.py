@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import times
-from lifeboat_daemon import retention, status
-from lifeboat_daemon.doctor import remotes as doctor_remotes
-from lifeboat_daemon.remotes.mending_pause import MendingPause
-from lifeboat_daemon.remotes.outcome import Outcome
-from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_cli.doctor import remotes as doctor_remotes
+from lifeboat_core.health import status
+from lifeboat_core.history import retention
+from lifeboat_core.remotes.mending_pause import MendingPause
+from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_core.remotes.replicating import replicate
 from lifeboat_endpoint.maintenance.proving import Proof, prove
-from lifeboat_endpoint.remote.contract import FileKey
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Retention
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.remote.contract import FileKey
+from lifeboat_vault.vault import Retention
 from support.oracle.copies import HOME, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 

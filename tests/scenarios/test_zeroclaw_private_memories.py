@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from support.adapters.zeroclaw_installs import Install, make_install
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 ALICE = "user:alice"
 

@@ -12,9 +12,9 @@ import pytest
 
 from lifeboat_adapters.zeroclaw.credentials import codec
 from lifeboat_adapters.zeroclaw.restore import recrypting
-from lifeboat_daemon.restore.reasons import ReissueCode
+from lifeboat_core.restore.reasons import ReissueCode
 from support.adapters import zeroclaw_installs as installs
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 KEY = bytes.fromhex("5a" * 32)
 OTHER = bytes(range(32))

@@ -17,7 +17,7 @@ from lifeboat_alf import codec as json_codec
 from lifeboat_alf import layout
 from support.adapters.canaries import HEAD, TAIL, Canary
 from support.adapters.canary_scan import Scanner
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.zeroclaw_protected import ProtectedClaw
 
 KEY = bytes.fromhex("5a" * 32)
 PLACES = (

@@ -20,12 +20,12 @@ import psutil
 import pytest
 
 from lifeboat_alf import ids
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.server.connections import DEFAULT_TOTAL
 from lifeboat_endpoint.server.descriptor_limit import raise_descriptor_limit
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Vault
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.endpoint.served_apps import MACHINE, push_delta
 from support.waiting import until

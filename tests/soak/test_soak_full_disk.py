@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import config
-from lifeboat_daemon.demo.tree import read_tree
-from support.daemon.cli_client import run
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.invariants import always
+from lifeboat_cli.demo.tree import read_tree
+from lifeboat_core.settings import config
+from support.cli.cli_client import run
+from support.core.harbour import Harbour, harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
 from support.waiting import until
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.faulty_transport import impatient
-from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest
-from support.daemon.replicated import Replicated, machine_in
+from support.core.faulty_transport import impatient
+from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest
+from support.core.replicated import Replicated, machine_in
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 pytestmark = [

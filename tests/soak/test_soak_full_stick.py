@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import RemoteDenied, RemoteFull, RemoteUnreachable
-from support.daemon.sealed_logs import Machine, content_there
+from lifeboat_vault.errors import RemoteDenied, RemoteFull, RemoteUnreachable
+from support.core.sealed_logs import Machine, content_there
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root"),

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.jailed_agent import (
+from support.core.jailed_agent import (
     DATABASE_NAMES,
     NAMES,
     Cell,
@@ -23,7 +23,7 @@ from support.daemon.jailed_agent import (
     in_zeroclaw,
     works,
 )
-from support.daemon.purged_here import purge
+from support.core.purged_here import purge
 from support.exchanging import needs_exchange
 
 pytestmark = needs_exchange

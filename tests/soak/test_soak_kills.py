@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.demo.tree import read_tree
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.invariants import always
+from lifeboat_cli.demo.tree import read_tree
+from support.core.harbour import Harbour, harbour
+from support.core.invariants import always
+from support.core.writing import RestlessWriter
 from support.daemon.serving import Daemon, serving
-from support.daemon.writing import RestlessWriter
 from support.killing import KILLED
 from support.waiting import until
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from lifeboat_daemon import verification
+from lifeboat_core.verify import verification
 from lifeboat_daemon.work import pool
+from support.core.harbour import Harbour, harbour
 from support.daemon import offices
-from support.daemon.harbour import Harbour, harbour
 from support.daemon.offices import Office
 
 pytestmark = pytest.mark.timeout(3600)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support.daemon.purge_story import prove, told
+from support.core.purge_story import prove, told
 from support.endpoint.endpoint_servers import running_endpoint
 
 SEQUENCES = 200

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import config, recovery
-from lifeboat_daemon.purge import receipts
-from support.daemon.invariants import always, what_was_purged_is_gone
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT, Held, everything, purge, request, same
+from lifeboat_core.home import recovery
+from lifeboat_core.purge import receipts
+from lifeboat_core.settings import config
+from support.core.invariants import always, what_was_purged_is_gone
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT, Held, everything, purge, request, same
 from support.failing_files import WRITES, FailingFiles
 
 pytestmark = pytest.mark.timeout(1800)

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents, recovery
-from lifeboat_daemon.purge import doing, erasing, receipts
-from lifeboat_daemon.remotes import redacting
-from support.daemon.faulty_transport import impatient
-from support.daemon.invariants import always, an_endpoint_is_whole, what_was_purged_is_gone
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT, Held, everything, owner_token, purge, request, same
+from lifeboat_core.agents import agents
+from lifeboat_core.home import recovery
+from lifeboat_core.purge import doing, erasing, receipts
+from lifeboat_core.remotes import redacting
+from support.core.faulty_transport import impatient
+from support.core.invariants import always, an_endpoint_is_whole, what_was_purged_is_gone
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT, Held, everything, owner_token, purge, request, same
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
 from support.killing import killed_at
 

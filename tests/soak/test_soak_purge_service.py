@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.clock import SystemClock
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.remotes import redacting
-from support.daemon.cli_client import run
-from support.daemon.invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT, leaks_below, leaks_in, owner_token, purge, request
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.run import capture
+from lifeboat_core.purge import doing, receipts
+from lifeboat_core.remotes import redacting
+from support.cli.cli_client import run
+from support.core.invariants import an_endpoint_is_whole, every_kept_sequence_has_its_digest, what_was_purged_is_gone
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT, leaks_below, leaks_in, owner_token, purge, request
 from support.daemon.serving import serving
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 from support.waiting import until

@@ -12,12 +12,12 @@ import pytest
 
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Redactions
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.purge.doing import Done
-from lifeboat_daemon.remotes import pulling
-from lifeboat_daemon.remotes.opening import open_remote
-from support.daemon.machines import Machine
-from support.daemon.purged import contents, everything, owner_token, purge, request, vaults_of
+from lifeboat_core.purge import doing, receipts
+from lifeboat_core.purge.doing import Done
+from lifeboat_core.remotes import pulling
+from lifeboat_core.remotes.opening import open_remote
+from support.core.machines import Machine
+from support.core.purged import contents, everything, owner_token, purge, request, vaults_of
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 RED, BLUE = "471108 of the red door", "220915 of the blue one"

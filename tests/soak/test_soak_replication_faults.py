@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from support.daemon.faulty_transport import (
+from support.core.faulty_transport import (
     FAULTS,
     HARMLESS,
     MADE_UP,
@@ -23,8 +23,8 @@ from support.daemon.faulty_transport import (
     no_fault,
     once,
 )
-from support.daemon.invariants import every_kept_sequence_has_its_digest
-from support.daemon.replicated import (
+from support.core.invariants import every_kept_sequence_has_its_digest
+from support.core.replicated import (
     HONEST,
     SEEN,
     Replicated,

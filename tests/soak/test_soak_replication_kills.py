@@ -10,10 +10,10 @@ import pytest
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care, rotation
-from support.daemon.faulty_transport import impatient
-from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest, every_kept_sequence_has_its_digest
-from support.daemon.machines import Machine
-from support.daemon.replicated import SECRET, Replicated, in_parts, machine_in, nothing_shows
+from support.core.faulty_transport import impatient
+from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest, every_kept_sequence_has_its_digest
+from support.core.machines import Machine
+from support.core.replicated import SECRET, Replicated, in_parts, machine_in, nothing_shows
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
 from support.killing import killed_at
 

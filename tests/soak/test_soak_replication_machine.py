@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from support.daemon.replication_life import Life
+from support.core.replication_life import Life
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.demo.tree import read_tree
-from support.daemon.harbour import Harbour, harbour
-from support.daemon.invariants import always
+from lifeboat_cli.demo.tree import read_tree
+from support.core.harbour import Harbour, harbour
+from support.core.invariants import always
 from support.daemon.serving import Daemon, serving
 from support.waiting import until
 

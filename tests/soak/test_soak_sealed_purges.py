@@ -12,10 +12,10 @@ import pytest
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.sealed import compacting, index
-from support.daemon.sealed_logs import CONTENT, SOUL, Machine
-from support.daemon.sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
+from lifeboat_core.remotes.bundling import Material
+from lifeboat_core.remotes.sealed import compacting, index
+from support.core.sealed_logs import CONTENT, SOUL, Machine
+from support.core.sealed_purges import CUT, NOTE, capture, cut, expect_whole, leaks, purge_here, remember, thin
 from support.killing import killed_at
 
 SEALED_STEPS = (Step.SEALED_FILE_WRITTEN, Step.SEALED_REWRITTEN, Step.SEALED_HEAD_REPLACED, Step.SEALED_SWEPT)

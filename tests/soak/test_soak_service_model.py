@@ -16,8 +16,8 @@ from msgspec import ValidationError
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.agent import Agent
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents.agent import Agent
 from lifeboat_daemon.schedule.cadence import AFTER_INTERACTION, MANUAL
 from lifeboat_daemon.watch.watcher import CHANGED, GONE, RESCAN
 from lifeboat_daemon.work.messages import Job

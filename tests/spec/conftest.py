@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from lifeboat_adapters.secrets import payload
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_keys.sealing import unseal
 from support.adapters import openclaw_workspaces
 from support.adapters.openclaw_workspaces import StateFolder
 from support.adapters.zeroclaw_installs import Install, make_install, packed
 from support.aged_files import age_files
 from support.alf.archive_files import ArchiveFile
-from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
+from support.core.archive_travel import Export, ImportInto, exporting_into, importing_below
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from support import reference
 from support.alf import archive_files
 from support.alf.archive_files import ArchiveFile
 from support.alf.published_schemas import load_published_schema, validate_as_published
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.json_schemas import jsonschema
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ import pytest
 from benchmarks import workspaces
 
 from support.alf.archive_files import ArchiveFile
+from support.cli.cli_client import run
 from support.cpu_seconds import cpu_seconds
-from support.daemon.cli_client import run
 
 RECORDS = 50_000
 

@@ -10,7 +10,7 @@ import pytest
 
 from lifeboat_alf.seams.clock import SystemClock
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Export = Callable[..., ArchiveFile]
 DAYS = ("2025-02-03", "2025-05-20", "2025-08-11", "2025-11-30")

@@ -16,16 +16,16 @@ from lifeboat_alf import layout
 from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_daemon import agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo import workspace as demo
-from lifeboat_daemon.remotes import bundling
-from lifeboat_daemon.remotes.contract import Compactable
-from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteHead
+from lifeboat_cli.demo import workspace as demo
+from lifeboat_core.agents import agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import bundling
+from lifeboat_core.remotes.contract import Compactable
+from lifeboat_vault.remote.contract import Bundle, Remote, RemoteHead
 from support.alf.archive_files import ArchiveFile
-from support.daemon import second_copies
-from support.daemon.harbour import Harbour
-from support.daemon.protected import SteadyClock
+from support.core import second_copies
+from support.core.harbour import Harbour
+from support.core.protected import SteadyClock
 
 DAYS = 5
 """How many deltas follow the snapshot."""

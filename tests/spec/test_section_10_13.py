@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.at_rest.data_keys import DataKeys
-from lifeboat_endpoint.at_rest.sealer import Sealer, key_id_of
-from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultDamaged
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from lifeboat_vault.at_rest.data_keys import DataKeys
+from lifeboat_vault.at_rest.sealer import Sealer, key_id_of
+from lifeboat_vault.errors import KeyRevoked, OtherDataKey, VaultDamaged
+from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.endpoint.sealed import (
     AGENT,
     OTHER_AGENT,
@@ -22,7 +22,7 @@ from support.endpoint.sealed import (
     key_file,
     opened_keys,
 )
-from support.endpoint.vaults import ManualClock, commit, content_of, create
+from support.vault.vaults import ManualClock, commit, content_of, create
 
 SEALED_PARTITION = "memory/partitions/2025-Q1.jsonl"
 NOISE = os.urandom(300 << 10)

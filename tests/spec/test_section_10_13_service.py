@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.at_rest.sealer import Sealer, key_id_of
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.care import TenantCare, compact
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_vault.at_rest.sealer import Sealer, key_id_of
+from lifeboat_vault.errors import KeyRevoked
+from lifeboat_vault.vault import Draft, EntryPut
 from spec.test_section_10_13 import CONTENT, NOISE, SEALED_PARTITION, everything_kept, opens_nothing
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, new_endpoint, tenant_folder
-from support.endpoint.vaults import START, commit, content_of, create
+from support.vault.vaults import START, commit, content_of, create
 
 LARGE = "artifacts/scan.bin"
 HOURS = 3

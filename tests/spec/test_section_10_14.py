@@ -13,7 +13,7 @@ from lifeboat_alf.embeddings import Vector, bytes_of, pack
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, embedding, identity, principals, record
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Json = dict[str, Any]
 OLD, OLDER, NOW = "2026-05-04T08:00:00.000Z", "2026-02-04T08:00:00.000Z", "2026-11-20T12:00:00.000Z"

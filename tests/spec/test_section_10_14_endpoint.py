@@ -15,16 +15,16 @@ from lifeboat_alf import codec, layout
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.state import Record
 from lifeboat_alf.testing import first_day, head, identity, principals, quarter_file, record
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import adding, join
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import adding, join
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import AgentErased
-from lifeboat_endpoint.remote.checks.trial import NAME, Machine
-from lifeboat_endpoint.remote.contract import About, Remote
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut
-from lifeboat_endpoint.vault.rows import AuditRow
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.errors import AgentErased
+from lifeboat_vault.remote.checks.trial import NAME, Machine
+from lifeboat_vault.remote.contract import About, Remote
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut
+from lifeboat_vault.vault.rows import AuditRow
 from support.alf.archive_files import ArchiveFile
 from support.endpoint.endpoint_purges import erasing, machine_in, redaction_of
 from support.endpoint.endpoint_servers import running_endpoint

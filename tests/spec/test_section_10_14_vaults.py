@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.testing import quarter_file
-from lifeboat_daemon import agents
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.search import search
-from lifeboat_endpoint.errors import AgentErased
+from lifeboat_core.agents import agents
+from lifeboat_core.memories.search import search
+from lifeboat_core.purge import doing, receipts
 from lifeboat_keys.errors import NoAgentKey
+from lifeboat_vault.errors import AgentErased
 from support.adapters.canaries import HEAD, TAIL
 from support.alf.archive_files import ArchiveFile
-from support.daemon.machines import Machine
-from support.daemon.purged import purge, request
-from support.daemon.vault_setups import ENDPOINTS, EVERYWHERE, HTTP, SECOND_COPIES, THIS_DISK, SetUps, every_kind
+from support.core.machines import Machine
+from support.core.purged import purge, request
+from support.core.vault_setups import ENDPOINTS, EVERYWHERE, HTTP, SECOND_COPIES, THIS_DISK, SetUps, every_kind
 
 Json = dict[str, Any]
 Q1, Q2, Q4 = (quarter_file(f"2026-{month}-04T08:00:00.000Z") for month in ("02", "05", "11"))

@@ -12,7 +12,7 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, full_state, record
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Values = Callable[[ArchiveFile], dict[str, str]]
 STRUCTURED = ("identity.json", "principals.json", "attachments.json")

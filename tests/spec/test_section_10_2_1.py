@@ -10,7 +10,7 @@ import pytest
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity, record
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 OLD_FACT = "Tidewater Maps has six people"
 NEW_FACT = "Low tide is at noon on the equinox."

@@ -13,9 +13,9 @@ import pytest
 from lifeboat_alf.snapshot import write_snapshot
 from support.adapters.zeroclaw_installs import Install
 from support.alf.archive_files import ArchiveFile
-from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
-from support.daemon.cli_client import run
-from support.daemon.migrating import (
+from support.cli.cli_client import run
+from support.core.archive_travel import Export, ImportInto, exporting_into, importing_below
+from support.core.migrating import (
     AIEOS,
     ZEROCLAW_KEYS,
     Json,

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from support.adapters.openclaw_workspaces import API_KEY, ENV_KEY, TELEGRAM_TOKEN
 from support.alf.archive_files import ArchiveFile
-from support.daemon.archive_travel import Export, ImportInto, exporting_into, importing_below
-from support.daemon.cli_client import run
-from support.daemon.migrating import (
+from support.cli.cli_client import run
+from support.core.archive_travel import Export, ImportInto, exporting_into, importing_below
+from support.core.migrating import (
     GOALS,
     MOORINGS,
     ZEROCLAW_KEYS,

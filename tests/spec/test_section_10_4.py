@@ -11,9 +11,9 @@ import pytest
 from support.adapters.openclaw_workspaces import API_KEY, make_state_dir
 from support.aged_files import age_files
 from support.alf.archive_files import ArchiveFile
-from support.daemon.archive_travel import exporting_into
-from support.daemon.cli_client import run
-from support.daemon.migrating import prepared_home
+from support.cli.cli_client import run
+from support.core.archive_travel import exporting_into
+from support.core.migrating import prepared_home
 from support.prepared_folders import PreparedFolders
 
 Values = Callable[[ArchiveFile], dict[str, str]]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 KEYS = "lifeboat/keys.json"
 EARLY_VALUE = "fake-tide-key-0123456789abcdef"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.sealing import unseal
 from support.adapters import canaries
@@ -16,7 +16,7 @@ from support.adapters.canary_planting import plant
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW, OLD, SECRETS, StateFolder
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -11,7 +11,7 @@ import pytest
 
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile, edit
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 Json = dict[str, Any]
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.join import Join, line
+from lifeboat_vault.remote.join import Join, line
 from support.adapters import openclaw_workspaces
 from support.adapters.canary_scan import unpacked
-from support.daemon.cli_client import run
-from support.daemon.faulty_transport import proxy
+from support.cli.cli_client import run
+from support.core.faulty_transport import proxy
 from support.endpoint.endpoint_servers import running_endpoint
 
 DEPTH = 4

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Export = Callable[..., ArchiveFile]
 CSV = ("item,amount\n" + "oak plank,17\n" * 320).encode()[:4096]

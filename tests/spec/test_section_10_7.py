@@ -12,7 +12,7 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import AGENT_ID, TIME, MemoryState, identity, principals, record
 from lifeboat_alf.validate import validate
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Json = dict[str, Any]
 BOSS = "019a0000-0000-7000-8000-0000000000d1"

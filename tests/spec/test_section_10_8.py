@@ -10,7 +10,7 @@ from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import MemoryState, identity
 from support.adapters.openclaw_workspaces import StateFolder
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 Json = dict[str, Any]
 ROSTER: list[Json] = [

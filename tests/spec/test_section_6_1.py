@@ -10,8 +10,8 @@ import pytest
 
 from support.adapters.zeroclaw_installs import Install, make_install, packed
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
-from support.interchange import aicf_files, aimem_bundles
+from support.cli.cli_client import run
+from support.formats import aicf_files, aimem_bundles
 
 Export = Callable[..., ArchiveFile]
 

@@ -15,7 +15,7 @@ from lifeboat_alf.testing import MemoryState, identity, principals, record
 from support.adapters.openclaw_workspaces import StateFolder
 from support.adapters.zeroclaw_installs import Install, packed
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 
 def _written(state: MemoryState, path: Path) -> Path:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import full_state
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 
 def test_a_dry_run_of_a_purge_counts_and_writes_nothing(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from support.alf.archive_files import ArchiveFile
+from support.cli.cli_client import run
 from support.cpu_seconds import cpu_seconds
-from support.daemon.cli_client import run
 from support.endpoint.served_apps import ServedApp, push_delta
 
 

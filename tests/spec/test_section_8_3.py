@@ -14,8 +14,8 @@ import pytest
 from nacl.bindings import crypto_scalarmult_base
 
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import replicating
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import replicating
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_keys import age
 from lifeboat_keys.user_key import UserKey
@@ -23,8 +23,8 @@ from support.adapters import canaries
 from support.adapters.canary_scan import Scanner
 from support.adapters.openclaw_workspaces import NEW
 from support.alf.archive_files import ArchiveFile
-from support.daemon import canary_story, second_copies
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
+from support.core import canary_story, second_copies
 from support.endpoint.endpoint_servers import running_endpoint
 
 

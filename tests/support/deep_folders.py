@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.restore import moves
+from lifeboat_core.restore import moves
 
 DEEPER_THAN_THE_STACK = 1500
 DEEPER_THAN_A_PATH = 5000

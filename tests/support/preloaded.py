@@ -103,7 +103,7 @@ class Popen(subprocess.Popen[Any]):
         if isinstance(run, Call):
             self._call = run
         else:
-            self._call, words = Call("lifeboat_daemon.cli", "main"), ["lifeboat", *map(str, run)]
+            self._call, words = Call("lifeboat_cli", "main"), ["lifeboat", *map(str, run)]
         super().__init__(words, **options)
 
     def _execute_child(self, *given: Any) -> None:
@@ -306,7 +306,7 @@ def _serve_requests(descriptor: int) -> None:
 
 
 def _import_program() -> None:
-    from lifeboat_daemon.command_server import preloading
+    from lifeboat_cli.command_server import preloading
 
     preloading.load()
     for name in _PRELOADED:

@@ -20,7 +20,7 @@ _AGAIN = 5.0
 """Seconds between two presses of Ctrl-C on an idle machine; not a limit."""
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-PROGRAM = Call("lifeboat_daemon.cli", "main")
+PROGRAM = Call("lifeboat_cli", "main")
 WITH_LIGHT_WRAPPING = Call(__name__, "run_with_light_wrapping")
 DASHBOARD = Call(__name__, "run_dashboard", imports=("lifeboat_tui.opening", "lifeboat_tui.app"))
 
@@ -115,7 +115,7 @@ class Terminal:
 
 def run_with_light_wrapping() -> None:
     """Be the command, which stretches new passphrases as little as is accepted."""
-    from lifeboat_daemon.cli import main
+    from lifeboat_cli import main
     from lifeboat_keys.stores import wrapping
 
     wrapping.OPERATIONS, wrapping.MEMORY = wrapping.MIN_OPERATIONS, wrapping.MIN_MEMORY
@@ -124,11 +124,11 @@ def run_with_light_wrapping() -> None:
 
 def run_dashboard() -> None:
     """Be the command, whose command server is a fork."""
-    from lifeboat_daemon.cli import main
+    from lifeboat_cli import main
     from lifeboat_daemon.control.command_process import SERVER
 
     preloaded.fork_preloader()
-    with preloaded.forking_of({SERVER: Call("lifeboat_daemon.command_server.server", "main")}):
+    with preloaded.forking_of({SERVER: Call("lifeboat_cli.command_server.server", "main")}):
         main()
 
 

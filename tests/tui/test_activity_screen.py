@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.errors import Busy
+from lifeboat_core.errors import Busy
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.activity import Activity
 from lifeboat_tui.screens.activity_texts import cause_and_fix

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from lifeboat_daemon.errors import Busy, WorkerFailed
+from lifeboat_core.errors import Busy, WorkerFailed
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_daemon.errors import NothingToRestore
+from lifeboat_core.errors import NothingToRestore
 from lifeboat_tui import documents
 from lifeboat_tui.documents.diff import Difference
 from lifeboat_tui.link.recorded import RecordedLink

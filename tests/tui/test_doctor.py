@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from lifeboat_core.errors import Busy, FileExists
 from lifeboat_daemon.control.commands import Said
-from lifeboat_daemon.errors import Busy, FileExists
 from lifeboat_tui.documents.doctor import Finding
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink

@@ -8,8 +8,8 @@ import click
 import msgspec
 import pytest
 
-from lifeboat_daemon.cli.program import program
-from lifeboat_daemon.errors import Busy
+from lifeboat_cli.program import program
+from lifeboat_core.errors import Busy
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.places import PLACES

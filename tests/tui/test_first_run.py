@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.errors import LooksLike, NotRunning, WordsNotProven
+from lifeboat_core.errors import LooksLike, NotRunning, WordsNotProven
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink

@@ -16,7 +16,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.control.commands import Said
 from lifeboat_tui.app import LifeboatApp, Options
@@ -24,7 +24,7 @@ from lifeboat_tui.link import Connection, Stage, Tell
 from lifeboat_tui.screens.dashboard import Dashboard
 from support import preloaded
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 from support.daemon.fake_systemctl import FakeSystemctl
 from support.patience import patience
 from support.tui.first_run_home import driven

@@ -9,12 +9,12 @@ from textual.pilot import Pilot
 from textual.widgets import Input, RadioSet
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import MovedElsewhere, TargetRefused
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.errors import MovedElsewhere, TargetRefused
-from lifeboat_endpoint.errors import RemoteDenied
 from lifeboat_keys.errors import BadWords, KeyLocked
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.first_run import FirstRun
+from lifeboat_vault.errors import RemoteDenied
 from support.tui.first_run_home import (
     AWAY,
     BACK,

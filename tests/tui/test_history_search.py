@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_daemon.errors import NotRunning
+from lifeboat_core.errors import NotRunning
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.search import Search
 from lifeboat_tui.screens.timeline import Timeline

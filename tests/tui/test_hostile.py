@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import words
+from lifeboat_core.texts import words
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.text import as_title, plain, plain_lines
 from lifeboat_tui.widgets.dialogs import Ask

@@ -7,7 +7,7 @@ import re
 import pytest
 from textual.driver import Driver
 
-from lifeboat_daemon.safe_text import END_OF_ISOLATE, ISOLATE
+from lifeboat_core.texts.safe_text import END_OF_ISOLATE, ISOLATE
 from lifeboat_tui.isolating import isolate_pieces, isolating
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.widgets.table import Row, Table

@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from lifeboat_daemon.errors import Busy, WordsNotProven
+from lifeboat_core.errors import Busy, WordsNotProven
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens import keys_words

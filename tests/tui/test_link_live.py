@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_tui.app import LifeboatApp
 from lifeboat_tui.link import Stage
 from support.adapters.openclaw_workspaces import make_workspace
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.daemon.serving import Daemon, serving
 from support.tui.live import live, shows
 from support.tui.pilots import notes, text_of, until

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from lifeboat_daemon.errors import Busy, UnknownRecord
+from lifeboat_core.errors import Busy, UnknownRecord
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.dashboard import Dashboard

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.commands import Commands
 from lifeboat_daemon.control.door import Door
 from lifeboat_keys.stores.kinds import StoreKind

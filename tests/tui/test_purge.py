@@ -7,7 +7,7 @@ from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, RadioSet
 
-from lifeboat_daemon.errors import Busy
+from lifeboat_core.errors import Busy
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.dashboard import Dashboard
 from lifeboat_tui.screens.purge import Purge

@@ -12,16 +12,16 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.home.context import Context
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_tui.link import Stage
 from lifeboat_tui.screens.purge import PROOF, Purge
 from support.adapters.openclaw_workspaces import make_workspace
-from support.daemon.cli_client import run
-from support.daemon.invariants import always, what_was_purged_is_gone
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT
+from support.cli.cli_client import run
+from support.core.invariants import always, what_was_purged_is_gone
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT
 from support.daemon.serving import Daemon, serving
 from support.endpoint.endpoint_servers import running_endpoint
 from support.tui.live import live, shows

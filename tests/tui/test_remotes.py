@@ -10,15 +10,15 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
 
+from lifeboat_core.errors import Busy
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.errors import Busy
-from lifeboat_endpoint.errors import RemoteUnreachable
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.base import LifeboatScreen
 from lifeboat_tui.screens.remote_agents import RemoteAgents
 from lifeboat_tui.screens.remotes import Remotes
 from lifeboat_tui.screens.remotes_add import AddRemote
 from lifeboat_tui.widgets.working import Told, Working
+from lifeboat_vault.errors import RemoteUnreachable
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of, until
 
 pytestmark = pytest.mark.anyio

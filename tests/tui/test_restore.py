@@ -10,8 +10,7 @@ from textual.widgets import Button
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.errors import (
+from lifeboat_core.errors import (
     Busy,
     CommandLost,
     DiskFull,
@@ -20,6 +19,7 @@ from lifeboat_daemon.errors import (
     TargetChanged,
     Unreachable,
 )
+from lifeboat_daemon.control.commands import Progress, Said
 from lifeboat_keys.errors import KeyLocked, SignedByAnother
 from lifeboat_tui.link import Tell
 from lifeboat_tui.link.recorded import RecordedLink

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from lifeboat_cli.demo.tree import Tree, read_tree
 from lifeboat_daemon.control.commands import Commands
 from lifeboat_daemon.control.door import Door
-from lifeboat_daemon.demo.tree import Tree, read_tree
 from lifeboat_tui.app import LifeboatApp
 from lifeboat_tui.link import Stage
 from lifeboat_tui.link.live import LiveLink
 from lifeboat_tui.screens.restore import Restore
-from support.daemon.harbour import Harbour, harbour
+from support.core.harbour import Harbour, harbour
 from support.daemon.serving import Daemon
 from support.daemon.serving import settled as serving
 from support.tui.pilots import text_of, until

@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from lifeboat_daemon.errors import BadSetting, Busy
+from lifeboat_core.errors import BadSetting, Busy
 from lifeboat_tui.documents.settings import spelled
 from lifeboat_tui.link.recorded import RecordedLink
 from support.tui.pilots import dashboard, notes, press, recorded, settled, text_of

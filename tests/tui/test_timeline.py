@@ -12,8 +12,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from lifeboat_core.errors import BadLabel, Cancelled, NothingToRestore, NotRunning
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.errors import BadLabel, Cancelled, NothingToRestore, NotRunning
 from lifeboat_tui.link.recorded import RecordedLink
 from lifeboat_tui.screens.dashboard import Dashboard
 from lifeboat_tui.screens.diff import Diff

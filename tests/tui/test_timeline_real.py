@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_tui.screens.diff import Diff
 from lifeboat_tui.screens.timeline import Timeline
-from support.daemon import cli_client
+from support.cli import cli_client
 from support.daemon.serving import serving
 from support.tui.live import live, shows
 from support.tui.pilots import notes, text_of, until

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.vault import Vault
-from support.endpoint.vaults import new_vault
+from lifeboat_vault.vault import Vault
+from support.vault.vaults import new_vault
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.diff import diff
 from lifeboat_alf.state import Changes
 from lifeboat_alf.testing import head
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
-from support.endpoint.vaults import QUARTER, commit, content_of, create, edit
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault
+from support.vault.vaults import QUARTER, commit, content_of, create, edit
 
 HEAD = head(partitions=[{"file": QUARTER, "from": "2026-10-01", "to": None, "sealed": False}])
 

@@ -10,10 +10,10 @@ import pytest
 from lifeboat_alf import merkle
 from lifeboat_alf.state import BodyAbsent, Sequence
 from lifeboat_alf.testing import full_state
-from lifeboat_endpoint.errors import DraftInvalid, UnknownSequence
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
-from support.endpoint.vaults import QUARTER, START, commit, content_of, create, edit, put
+from lifeboat_vault.errors import DraftInvalid, UnknownSequence
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, take_over
+from support.vault.vaults import QUARTER, START, commit, content_of, create, edit, put
 
 NOTE = "raw/openclaw/note.md"
 

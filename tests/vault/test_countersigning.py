@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
-from support.endpoint.vaults import commit, create, new_vault
+from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
+from support.vault.vaults import commit, create, new_vault
 
 OLD, NEW = UserKey.generate(), UserKey.generate()
 OLD_DEVICE, NEW_DEVICE = DeviceKey.generate(OLD), DeviceKey.generate(NEW)

@@ -10,11 +10,13 @@ import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.at_rest import key_documents
-from lifeboat_endpoint.at_rest.key_documents import FILE
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.errors import (
+from lifeboat_endpoint.service.limits import Limits
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_vault.at_rest import key_documents
+from lifeboat_vault.at_rest.key_documents import FILE
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import (
     KeyRevoked,
     KeySourceRefused,
     OtherDataKey,
@@ -23,10 +25,7 @@ from lifeboat_endpoint.errors import (
     VaultExists,
     VaultMissing,
 )
-from lifeboat_endpoint.service.limits import Limits
-from lifeboat_endpoint.service.space import TenantSpace
 from support.endpoint import sealed
-from support.endpoint.key_places import KINDS, KeyPlace, key_place
 from support.endpoint.sealed import (
     AGENT,
     OTHER_AGENT,
@@ -38,8 +37,9 @@ from support.endpoint.sealed import (
     opened_keys,
 )
 from support.endpoint.spaces import PURGING
-from support.endpoint.vaults import ManualClock
 from support.killing import killed_at
+from support.vault.key_places import KINDS, KeyPlace, key_place
+from support.vault.vaults import ManualClock
 
 
 @pytest.fixture(autouse=True, params=KINDS)

@@ -15,10 +15,10 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import VaultBusy, VaultFull, VaultUnusable
-from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault
-from support.endpoint.vaults import START, commit, content_of, create, new_vault
+from lifeboat_vault.errors import VaultBusy, VaultFull, VaultUnusable
+from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault
 from support.paths import TESTS
+from support.vault.vaults import START, commit, content_of, create, new_vault
 
 CAPTURE = [Step.CAPTURE_BODIES_WRITTEN, Step.CAPTURE_ROWS_WRITTEN, Step.CAPTURE_COMMITTED]
 THIN = [Step.THIN_PLANNED, Step.THIN_REENCODED, Step.THIN_ROWS_DROPPED, Step.THIN_COMMITTED, Step.THIN_SWEPT]
@@ -81,7 +81,7 @@ def test_a_full_disk_under_the_database_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_a_second_writer_waits_and_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lifeboat_endpoint.store.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("lifeboat_vault.store.sqlite.BUSY_SECONDS", 0.05)
     first = new_vault(tmp_path)
     second = Vault.open(tmp_path / "vault")
 
@@ -125,8 +125,8 @@ import os, sys
 from datetime import timedelta
 from pathlib import Path
 from lifeboat_alf.seams import steps
-from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault
-from support.endpoint.vaults import START, create
+from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault
+from support.vault.vaults import START, create
 
 vault = Vault.open(Path(sys.argv[1]) / "vault")
 def end(step):

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.at_rest import held_keys
-from lifeboat_endpoint.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
-from lifeboat_endpoint.at_rest.key_sources import service
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway
+from lifeboat_vault.at_rest import held_keys
+from lifeboat_vault.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
+from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway
 from support.endpoint import sealed
-from support.endpoint.fake_transit import FakeTransit, fake_transit
-from support.endpoint.key_places import KINDS, KeyPlace, key_place
 from support.endpoint.sealed import (
     AGENT,
     OTHER_AGENT,
@@ -28,6 +26,8 @@ from support.endpoint.sealed import (
     opened_keys,
 )
 from support.patience import patience
+from support.vault.fake_transit import FakeTransit, fake_transit
+from support.vault.key_places import KINDS, KeyPlace, key_place
 from support.waiting import until
 
 KEY = bytes(range(32))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.at_rest.key_sources.file import default_file
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 from lifeboat_keys.stores import keyring
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest.key_sources.file import default_file
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 from support.keys import keyring_fakes
 
 SECRET = bytes(range(32))
@@ -167,7 +167,7 @@ def test_the_default_file_lies_in_the_users_configuration(tmp_path: Path, monkey
 
 
 PLUG_IN = """
-from lifeboat_endpoint.at_rest.key_sources.local import LocalKey
+from lifeboat_vault.at_rest.key_sources.local import LocalKey
 
 class Remote:
     def open(self, where, *, outside):

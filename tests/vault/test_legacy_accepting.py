@@ -23,13 +23,13 @@ from lifeboat_alf.effective import effective_records
 from lifeboat_alf.errors import BadDocument, LifeboatError, WrongAgent
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import record as made_record
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase
-from lifeboat_endpoint.legacy import accepting
-from lifeboat_endpoint.legacy.view import legacy_view
-from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
+from lifeboat_vault.errors import RemoteRefused, StaleBase
+from lifeboat_vault.legacy import accepting
+from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
 from support.alf.any_shape import spoiled
 from support.endpoint import reference_archives as reference
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 Json = dict[str, Any]
 MEMORY = "# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\n\nLives in Lisbon.\n"

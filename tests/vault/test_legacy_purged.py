@@ -13,14 +13,14 @@ import pytest
 from lifeboat_alf import ids, records
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement, replacement_of
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
-from lifeboat_endpoint.legacy import accepting
-from lifeboat_endpoint.legacy.view import legacy_view
-from lifeboat_endpoint.vault import SequenceRow, Vault
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.legacy import accepting
+from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_vault.vault import SequenceRow, Vault
 from support.endpoint import reference_archives as reference
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 SECRET = "The number is 4711 0815."
 MEMORY = f"# Memory\n\n## Tea\n\nLikes tea.\n\n## Card\n\n{SECRET}\n"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint.legacy.notes import renewed
-from lifeboat_endpoint.legacy.sections import Section, join, split
+from lifeboat_vault.legacy.notes import renewed
+from lifeboat_vault.legacy.sections import Section, join, split
 
 NOTE = "# Memory\n\n## Tea\n\nLikes tea.\n\n## Home\nLives in Lisbon.\n"
 

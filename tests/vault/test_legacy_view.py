@@ -19,11 +19,11 @@ from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import State
 from lifeboat_alf.testing import MemoryState, record
-from lifeboat_endpoint.legacy import accepting
-from lifeboat_endpoint.legacy.view import legacy_view
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.legacy import accepting
+from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_vault.vault import Vault
 from support.endpoint import reference_archives as reference
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 Json = dict[str, Any]
 RAW = "raw/openclaw/"

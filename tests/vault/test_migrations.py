@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.errors import VaultNewer
-from lifeboat_endpoint.store.migrations import STEPS as KNOWN
-from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.schema import VERSION
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault import vault as vaults
+from lifeboat_vault.errors import VaultNewer
+from lifeboat_vault.store.migrations import STEPS as KNOWN
+from lifeboat_vault.store.migrations import migrate
+from lifeboat_vault.store.schema import VERSION
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault import vault as vaults
 from support.endpoint import kept_home
 from support.killing import killed_at
 from support.patience import patience

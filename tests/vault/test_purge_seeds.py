@@ -9,9 +9,9 @@ import pytest
 from lifeboat_alf import ids, times
 from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.vault import Draft, Vault
-from lifeboat_endpoint.vault.beginning import RECORD_SEED
-from support.endpoint.vaults import START, commit, create, new_vault
+from lifeboat_vault.vault import Draft, Vault
+from lifeboat_vault.vault.beginning import RECORD_SEED
+from support.vault.vaults import START, commit, create, new_vault
 
 
 @pytest.fixture

@@ -16,13 +16,14 @@ from lifeboat_alf import codec, merkle, redactions
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.vault import Draft, EntryPut, Retention, Vault, take_over
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.vault import Draft, EntryPut, Retention, Vault, take_over
 from support.endpoint import kept_home
-from support.endpoint.redacted_vaults import (
+from support.endpoint.sealed import new_sealer
+from support.vault.redacted_vaults import (
     BIG,
     CANARY,
     LARGE,
@@ -42,8 +43,7 @@ from support.endpoint.redacted_vaults import (
     small_rows,
     vault,
 )
-from support.endpoint.sealed import new_sealer
-from support.endpoint.vaults import QUARTER, START, commit, create
+from support.vault.vaults import QUARTER, START, commit, create
 
 __all__ = ["sealer", "small_rows", "vault"]
 
@@ -264,7 +264,7 @@ def test_copies_that_a_migration_kept_go_too(tmp_path: Path) -> None:
 def test_a_reader_keeps_the_files_from_being_swept_until_it_is_done(
     vault: Vault, tmp_path: Path, sealer: Sealer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lifeboat_endpoint.store.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("lifeboat_vault.store.sqlite.BUSY_SECONDS", 0.05)
     live(vault)
     redaction = purge_of(vault, CANARY)
     with closing(sqlite3.connect(tmp_path / "vault" / "vault.db")) as reader:

@@ -13,10 +13,10 @@ from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.delta import DeltaReader, write_delta
 from lifeboat_alf.errors import BaseMismatch
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import DraftInvalid, RedactedMeanwhile
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
 from lifeboat_keys import signing
-from support.endpoint.redacted_vaults import (
+from lifeboat_vault.errors import DraftInvalid, RedactedMeanwhile
+from lifeboat_vault.vault import Draft, EntryPut, Vault, take_delta, take_over
+from support.vault.redacted_vaults import (
     CANARY,
     DEVICE,
     NOTE,
@@ -30,7 +30,7 @@ from support.endpoint.redacted_vaults import (
     small_rows,
     vault,
 )
-from support.endpoint.vaults import START, commit, content_of, create, edit
+from support.vault.vaults import START, commit, content_of, create, edit
 
 __all__ = ["sealer", "small_rows", "vault"]
 

@@ -14,14 +14,14 @@ from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.files import StrPath, SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import VaultFull, VaultUnusable
-from lifeboat_endpoint.store import disk
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
 from lifeboat_keys import signing
-from support.endpoint.redacted_vaults import CANARY, DEVICE, TRUSTED, leaks, purge_of
-from support.endpoint.vaults import START, commit, content_of, create
+from lifeboat_vault.errors import VaultFull, VaultUnusable
+from lifeboat_vault.store import disk
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.killing import killed_at
+from support.vault.redacted_vaults import CANARY, DEVICE, TRUSTED, leaks, purge_of
+from support.vault.vaults import START, commit, content_of, create
 
 NOTE, OTHER = "raw/openclaw/memory.md", "raw/openclaw/other.bin"
 BEFORE = (Step.THIN_REENCODED, Step.PURGE_REDACTED)

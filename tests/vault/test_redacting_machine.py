@@ -18,14 +18,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.state import State
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.sealer import PLAIN
-from lifeboat_endpoint.errors import DraftInvalid
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, take_over
 from lifeboat_keys import signing
+from lifeboat_vault.at_rest.sealer import PLAIN
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault, take_over
 from support.adapters.canary_scan import unpacked
-from support.endpoint.redacted_vaults import DEVICE, TRUSTED, purge_of
 from support.endpoint.sealed import new_sealer
-from support.endpoint.vaults import START, commit, create, edit
+from support.vault.redacted_vaults import DEVICE, TRUSTED, purge_of
+from support.vault.vaults import START, commit, create, edit
 
 SECRETS = (b"quiet-heron-4471", b"amber-kettle-9024", b"nine-marsh-3318")
 PIECES = (*SECRETS, *(b"line %d of what anybody may read; " % number * 9 for number in range(4)))

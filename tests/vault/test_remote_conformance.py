@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.remote.conformance import CHECKS, Check
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.remote.conformance import CHECKS, Check
 from support.endpoint.spaces import TestKeys, remote_in
 
 

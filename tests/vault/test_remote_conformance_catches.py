@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.errors import StaleBase
-from lifeboat_endpoint.remote.conformance import CHECKS
-from lifeboat_endpoint.remote.contract import About, Bundle, FileKey, Remote, RemoteHead, RemoteVerification
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.errors import StaleBase
+from lifeboat_vault.remote.conformance import CHECKS
+from lifeboat_vault.remote.contract import About, Bundle, FileKey, Remote, RemoteHead, RemoteVerification
 from support.endpoint.spaces import remote_in, space_in
 
 

@@ -11,17 +11,17 @@ import pytest
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.data_keys import DataKeys
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
 from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.errors import KeyRevoked, OtherDataKey, VaultFull
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.testing import a_day, time_of_day
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault
+from lifeboat_vault.at_rest.data_keys import DataKeys
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.errors import KeyRevoked, OtherDataKey, VaultFull
+from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.vault import Draft, EntryPut, Vault
 from support.endpoint.sealed import AGENT, TENANT, MovingClock, data_keys, new_sealer, opened_keys
-from support.endpoint.vaults import ManualClock, commit, content_of, create
 from support.failing_files import FailingFiles
 from support.killing import killed_at, steps_of
+from support.vault.vaults import ManualClock, commit, content_of, create
 
 OLD, NEW = new_sealer(), new_sealer()
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf import times
-from lifeboat_endpoint.vault import Pin, Retention, SequenceRow
-from lifeboat_endpoint.vault.retention import to_drop
-from support.endpoint.vaults import START
+from lifeboat_vault.vault import Pin, Retention, SequenceRow
+from lifeboat_vault.vault.retention import to_drop
+from support.vault.vaults import START
 
 NOW = START
 

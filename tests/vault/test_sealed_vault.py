@@ -13,13 +13,13 @@ import pytest
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.state import Changes
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.errors import DraftInvalid, KeyRevoked, OtherDataKey, VaultDamaged
-from lifeboat_endpoint.testing import a_day, time_of_day
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, SequenceRow, Vault, take_over
-from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.errors import DraftInvalid, KeyRevoked, OtherDataKey, VaultDamaged
+from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, SequenceRow, Vault, take_over
+from lifeboat_vault.vault.vault import FILE
 from support.endpoint.sealed import AGENT, OTHER_AGENT, MovingClock, data_keys, new_sealer, opened_keys
-from support.endpoint.vaults import QUARTER, ManualClock, commit, content_of, create, edit
+from support.vault.vaults import QUARTER, ManualClock, commit, content_of, create, edit
 
 NIGHT = "The keeper's password is marmalade-on-toast."
 ARTIFACT = {"attachment": {"tier": 3}}

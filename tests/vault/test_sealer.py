@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.at_rest.keyed import KeyedSealer
-from lifeboat_endpoint.at_rest.sealed_blobs import SealedBlobs
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer, key_id_of
-from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
-from lifeboat_endpoint.store.disk import DiskBlobs
+from lifeboat_vault.at_rest.keyed import KeyedSealer
+from lifeboat_vault.at_rest.sealed_blobs import SealedBlobs
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer, key_id_of
+from lifeboat_vault.errors import OtherDataKey, VaultDamaged
+from lifeboat_vault.store.disk import DiskBlobs
 from support.endpoint.sealed import AGENT, OTHER_AGENT, OTHER_TENANT, TENANT, new_sealer
 
 KEY, KEY_ID = bytes(range(32)), "0a0b0c0d0e0f"

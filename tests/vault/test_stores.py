@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.testing import StoreConformance
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.testing import StoreConformance
 from support.endpoint.sealed import new_sealer
 
 

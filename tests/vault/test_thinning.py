@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf import merkle
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault, encoding
-from support.endpoint.vaults import START, commit, content_of, create, edit, new_vault
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault, encoding
+from support.vault.vaults import START, commit, content_of, create, edit, new_vault
 
 FAR = START + timedelta(days=4000)
 PATHS = ["raw/a.md", "raw/b.md", "raw/c.bin"]

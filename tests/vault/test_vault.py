@@ -9,12 +9,12 @@ import pytest
 
 from lifeboat_alf import ids
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.errors import UnknownSequence, VaultDamaged, VaultExists, VaultMissing, VaultNewer
-from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.schema import VERSION
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import Draft, EntryPut, Pin, Vault
-from support.endpoint.vaults import START, ManualClock, commit, content_of, create, edit, put
+from lifeboat_vault.errors import UnknownSequence, VaultDamaged, VaultExists, VaultMissing, VaultNewer
+from lifeboat_vault.store.migrations import migrate
+from lifeboat_vault.store.schema import VERSION
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import Draft, EntryPut, Pin, Vault
+from support.vault.vaults import START, ManualClock, commit, content_of, create, edit, put
 
 LARGE = bytes(range(256)) * 4000
 

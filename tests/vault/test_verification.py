@@ -8,12 +8,12 @@ import pytest
 
 from lifeboat_alf import merkle
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, Verification
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
-from support.endpoint.vaults import commit, create, edit, new_vault
+from lifeboat_vault.vault import Draft, EntryPut, Vault, Verification
+from support.vault.vaults import commit, create, edit, new_vault
 
 USER = UserKey.generate()
 TRUSTED = Trusted(USER.public)

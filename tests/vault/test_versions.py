@@ -12,8 +12,8 @@ from lifeboat_alf import merkle
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, encoding
-from support.endpoint.vaults import START, commit
+from lifeboat_vault.vault import Draft, EntryPut, Vault, encoding
+from support.vault.vaults import START, commit
 
 CHART = "artifacts/chart.bin"
 LARGE = {"attachment": {"id": "chart", "tier": 3}}
@@ -175,7 +175,7 @@ def test_a_delta_from_a_sequence_without_bytes_carries_the_new_ones_whole(vault:
 
 
 def test_thinning_goes_on_after_versions_were_dropped(vault: Vault) -> None:
-    from lifeboat_endpoint.vault import Retention
+    from lifeboat_vault.vault import Retention
 
     chain(vault, 12)
     vault.drop_old_versions(3, None)

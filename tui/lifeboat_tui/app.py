@@ -21,7 +21,7 @@ from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.misplaced_words import holds_recovery_words
+from lifeboat_core.texts.misplaced_words import holds_recovery_words
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES
 from lifeboat_tui.documents.status import Agent, Status

@@ -10,7 +10,7 @@ import re
 
 from textual.driver import Driver
 
-from lifeboat_daemon.safe_text import isolated
+from lifeboat_core.texts.safe_text import isolated
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]")
 _SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[^\[\]])"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from lifeboat_alf import times
-from lifeboat_daemon.safe_text import UNSAFE, without_isolates
-from lifeboat_daemon.words import age_text, size_text
+from lifeboat_core.texts.safe_text import UNSAFE, without_isolates
+from lifeboat_core.texts.words import age_text, size_text
 
 _CONTROL = dict.fromkeys(UNSAFE, "\N{REPLACEMENT CHARACTER}")
 """The same as on the command line, each as one cell: columns stay in line."""

@@ -21,15 +21,15 @@ from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import NO_SALT, SALT_BYTES, Leaf
 from lifeboat_alf.testing import AGENT_ID, first_day, head, quarter_file, record
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention, Vault
-from lifeboat_endpoint.vault.beginning import initialise
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.errors import DraftInvalid, VaultBusy, VaultDamaged, VaultError
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention, Vault
+from lifeboat_vault.vault.beginning import initialise
 
 _START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 _SET = "insert into decision(key, value) values (?, ?)"

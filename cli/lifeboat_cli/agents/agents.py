@@ -10,26 +10,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agents as registry
-from lifeboat_daemon import offers
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import is_whole, report_document
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.cli.agents_adopt import adopt, print_remote
-from lifeboat_daemon.cli.agents_cut import cut, uncut
-from lifeboat_daemon.cli.agents_hook import hook
-from lifeboat_daemon.cli.agents_take_up import refuse_lookalike, take_up
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
-from lifeboat_daemon.cli.naming import AGENT, DURATION, REMOTE, RUNTIME
-from lifeboat_daemon.cli.session import Session, confirm, session_command
-from lifeboat_daemon.cli.sync import print_capture
-from lifeboat_daemon.errors import ServiceError
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import NO_BREAK, argument, count_text, listed, path_text, size_text, time_text
+from lifeboat_cli.agents.agents_adopt import adopt, print_remote
+from lifeboat_cli.agents.agents_cut import cut, uncut
+from lifeboat_cli.agents.agents_hook import hook
+from lifeboat_cli.agents.agents_take_up import refuse_lookalike, take_up
+from lifeboat_cli.commands.sync import print_capture
+from lifeboat_cli.keys.key_texts import NEVER_PROVEN
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, DURATION, REMOTE, RUNTIME
+from lifeboat_cli.terminal.session import Session, confirm, session_command
+from lifeboat_core.agents import agents as registry
+from lifeboat_core.agents import offers
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.outcome import is_whole, report_document
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.texts.words import NO_BREAK, argument, count_text, listed, path_text, size_text, time_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.kept import Kept
+    from lifeboat_core.agents.kept import Kept
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
@@ -172,7 +172,7 @@ def add(
 
 def _original(session: Session, agent: Agent, folder: Path) -> dict[str, Any] | None:
     """What is known of the agent that a folder was restored from, when it is another one."""
-    from lifeboat_daemon.restore import origin_of
+    from lifeboat_core.restore import origin_of
 
     origin = origin_of(session.context, folder)
     return None if origin is None or origin["agent"] == agent.id else origin
@@ -204,7 +204,7 @@ def _missing(session: Session, first: bool) -> list[str]:
 
 def _elsewhere(session: Session) -> str:
     """Where the copies of the agent will be."""
-    from lifeboat_daemon.remotes import registry as remotes
+    from lifeboat_core.remotes import registry as remotes
 
     names = [remote.name for remote in remotes.usable(session.context)]
     if not names:
@@ -214,7 +214,7 @@ def _elsewhere(session: Session) -> str:
 
 def _copies(session: Session) -> str:
     """Where the copy goes from here."""
-    from lifeboat_daemon.remotes import registry
+    from lifeboat_core.remotes import registry
 
     names = [one.name for one in registry.usable(session.context)]
     if names:
@@ -242,7 +242,7 @@ def list_agents(session: Session, remote: str | None) -> None:
     if remote is not None:
         print_remote(session, remote)
         return
-    from lifeboat_daemon.restore import usual
+    from lifeboat_core.restore import usual
 
     now = session.context.now()
     found = registry.everyone(session.context)
@@ -290,7 +290,7 @@ def _until(timestamp: str) -> str:
 @session_command
 def show(session: Session, agent: str, left_out: bool) -> None:
     """Each file of an agent: kept or not, how, and why."""
-    from lifeboat_daemon.kept import kept
+    from lifeboat_core.agents.kept import kept
 
     found = registry.find(session.context, agent)
     files = [one for one in kept(session.context, found) if not left_out or one.stale or not one.kept]
@@ -413,7 +413,7 @@ def remove(session: Session, agent: str, yes: bool) -> None:
 
 def _take_hook_away(session: Session, agent: Agent) -> None:
     """A hook for an agent that is not protected any more starts nothing that is of use."""
-    from lifeboat_daemon import session_hooks
+    from lifeboat_core.agents import session_hooks
 
     try:
         session_hooks.remove(session.context, agent)

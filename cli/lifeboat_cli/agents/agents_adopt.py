@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.agent import Agent, find
-from lifeboat_daemon.capture.outcome import is_whole
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, REMOTE
-from lifeboat_daemon.cli.session import Session, confirm, said_when_stopped, session_command
-from lifeboat_daemon.cli.sync import print_capture
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import NO_BREAK, count_text, size_text, time_text
+from lifeboat_cli.commands.sync import print_capture
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, REMOTE
+from lifeboat_cli.terminal.session import Session, confirm, said_when_stopped, session_command
+from lifeboat_core.agents.agent import Agent, find
+from lifeboat_core.capture.outcome import is_whole
+from lifeboat_core.texts.words import NO_BREAK, count_text, size_text, time_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
-    from lifeboat_daemon.remotes.adopting import Adopted, Adoption
-    from lifeboat_daemon.remotes.contract import RemoteConfig
-    from lifeboat_endpoint.remote.contract import RemoteAgent
+    from lifeboat_core.home.context import Context
+    from lifeboat_core.remotes.adopting import Adopted, Adoption
+    from lifeboat_core.remotes.contract import RemoteConfig
+    from lifeboat_vault.remote.contract import RemoteAgent
 
 
 _CUT_OFF = "stopped while it was adopted; nothing is lost, and the same command goes on"
@@ -59,7 +59,7 @@ def adopt(
     machine wrote, restore it first: lifeboat restore AGENT --from REMOTE. Exit 1 when something of the workspace could
     not be captured.
     """
-    from lifeboat_daemon.remotes import adopting, epochs, registry
+    from lifeboat_core.remotes import adopting, epochs, registry
 
     gives_way = None if replace is None else registry.find(session.context, replace)
     found = find(session.context, agent)
@@ -93,7 +93,7 @@ def adopt(
 
 def _give_way(session: Session, agent: Agent, remote: RemoteConfig, done: Adopted, *, accept_unsigned: bool) -> None:
     """Put the adopted history in the place of another one, which is kept here."""
-    from lifeboat_daemon.remotes import replacing
+    from lifeboat_core.remotes import replacing
 
     with session.output.progress(f"Replacing what {remote.name} has") as tell:
         kept = replacing.replace(session.context, agent, remote, accept_unsigned=accept_unsigned, tell=tell)
@@ -104,7 +104,7 @@ def _give_way(session: Session, agent: Agent, remote: RemoteConfig, done: Adopte
 
 def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
     """What an adoption would do; `take_over` is the machine that has to be named for it, or None."""
-    from lifeboat_daemon.remotes import epochs
+    from lifeboat_core.remotes import epochs
 
     head = adoption.head
     return {
@@ -125,7 +125,7 @@ def _adoption_document(context: Context, adoption: Adoption) -> dict[str, Any]:
 
 def _show(session: Session, adoption: Adoption) -> None:
     """What this machine's workspace changes on top of what is there."""
-    from lifeboat_daemon import differences
+    from lifeboat_core.history import differences
 
     head = adoption.head
     by = f", written by {head.machine or head.writer}" if head.machine or head.writer else ""
@@ -157,9 +157,9 @@ def print_remote(session: Session, name: str) -> None:
     """The agents that a second copy has."""
     import contextlib
 
-    from lifeboat_daemon.agent import everyone
-    from lifeboat_daemon.remotes import registry
-    from lifeboat_daemon.remotes.opening import open_remote
+    from lifeboat_core.agents.agent import everyone
+    from lifeboat_core.remotes import registry
+    from lifeboat_core.remotes.opening import open_remote
 
     config = registry.find(session.context, name)
     with contextlib.closing(open_remote(session.context, config)) as remote:
@@ -188,7 +188,7 @@ def print_remote(session: Session, name: str) -> None:
 def _document(context: Context, agent: RemoteAgent, here: str | None) -> dict[str, Any]:
     """`here` is what the agent is called on this machine, None where it is none of its; `folders` are where each
     runtime would have it."""
-    from lifeboat_daemon.restore import usual
+    from lifeboat_core.restore import usual
 
     head, folders = agent.head, usual.folders(context, agent.name)
     return {

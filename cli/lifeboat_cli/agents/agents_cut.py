@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from lifeboat_daemon.agent import find
-from lifeboat_daemon.capture.lookalikes import Places, text_of
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.cli.session import Session, confirm, session_command
-from lifeboat_daemon.words import path_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT
+from lifeboat_cli.terminal.session import Session, confirm, session_command
+from lifeboat_core.agents.agent import find
+from lifeboat_core.capture.lookalikes import Places, text_of
+from lifeboat_core.texts.words import path_text
 
 
 @click.command(
@@ -28,8 +28,8 @@ def cut(session: Session, agent: str, paths: tuple[str, ...]) -> int:
     credential and looked for everywhere else; a restore with credentials puts it back. Older sequences keep it until it
     is purged. `lifeboat agents uncut` takes it back.
     """
-    from lifeboat_daemon.cut_looks import cut_looks
-    from lifeboat_daemon.doctor.exposed_secrets import purge_command
+    from lifeboat_cli.doctor.exposed_secrets import purge_command
+    from lifeboat_core.capture.cut_looks import cut_looks
 
     found = find(session.context, agent)
     with session.output.progress("Capturing"):
@@ -75,7 +75,7 @@ def uncut(session: Session, agent: str, paths: tuple[str, ...], *, yes: bool) ->
     out of the history later: `lifeboat purge`. A value that is a secret elsewhere, as in `.env` or in another file that
     is cut, stays cut.
     """
-    from lifeboat_daemon.cut_looks import uncut_looks
+    from lifeboat_core.capture.cut_looks import uncut_looks
 
     found = find(session.context, agent)
     if not yes:

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from lifeboat_adapters.session_hooks import HookPlan
-from lifeboat_daemon.agent import Agent, find
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import argument
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents.agent import Agent, find
+from lifeboat_core.texts.words import argument
 
 AFTER_SESSION = "after_session"
 
@@ -31,7 +31,7 @@ def hook(session: Session, agent: str, remove: bool, show: bool) -> None:
     An OpenClaw gets a hook that starts `lifeboat sync` in the background when a session ended. Nothing is written into
     the workspace, and openclaw.json is only changed by OpenClaw's own program.
     """
-    from lifeboat_daemon import session_hooks
+    from lifeboat_core.agents import session_hooks
 
     found = find(session.context, agent)
     if show:

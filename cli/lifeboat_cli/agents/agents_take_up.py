@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture.outcome import is_whole
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.sync import print_capture
-from lifeboat_daemon.errors import LooksLike
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import argument
+from lifeboat_cli.commands.sync import print_capture
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.outcome import is_whole
+from lifeboat_core.errors import LooksLike
+from lifeboat_core.texts.words import argument
+from lifeboat_daemon.control.poke import poke
 
 
 def refuse_lookalike(session: Session, folder: Path, runtime: str | None) -> None:
     """Two agents would come of one, when a home was lost and its workspace is protected anew. Raises LooksLike."""
-    from lifeboat_daemon.remotes import registry
+    from lifeboat_core.remotes import registry
 
     if not registry.usable(session.context) or agents.was_here(session.context, folder):
         return
-    from lifeboat_daemon.remotes import taking_up
+    from lifeboat_core.remotes import taking_up
 
     with session.output.progress("Comparing with second copies"):
         found = taking_up.likenesses(session.context, folder, runtime)
@@ -35,7 +35,7 @@ def take_up(
     session: Session, folder: Path, remote: str, agent: str, take_over: str | None, *, accept_unsigned: bool
 ) -> int:
     """Protect the folder as the agent that it is. Return the exit status: 1 where something was not captured."""
-    from lifeboat_daemon.remotes import taking_up
+    from lifeboat_core.remotes import taking_up
 
     with session.output.progress(f"Fetching the history of {agent}") as tell:
         done = taking_up.take_up(

@@ -11,17 +11,17 @@ import click
 
 from lifeboat_alf import layout
 from lifeboat_alf.state import Changes
-from lifeboat_daemon.cli import encryption
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.lazy import LazyGroup
-from lifeboat_daemon.cli.naming import COUNT, RUNTIME
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import count_text, path_text, size_text, time_text
+from lifeboat_cli.archives import encryption
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.lazy import LazyGroup
+from lifeboat_cli.terminal.naming import COUNT, RUNTIME
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.texts.words import count_text, path_text, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.json_types import JsonObject
     from lifeboat_alf.snapshot import SnapshotReader
-    from lifeboat_daemon.exchange import Archive
+    from lifeboat_core.exchange import Archive
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -29,8 +29,8 @@ FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 _LAZY = {
-    "import": "lifeboat_daemon.cli.alf_import:import_file",
-    "convert": "lifeboat_daemon.cli.alf_convert:convert_file",
+    "import": "lifeboat_cli.archives.alf_import:import_file",
+    "convert": "lifeboat_cli.archives.alf_convert:convert_file",
 }
 
 
@@ -50,7 +50,7 @@ def alf() -> None:
 def validate(session: Session, file: Path, strict: bool, passphrase_stdin: bool) -> int:
     """Check a snapshot or a delta against the format, its checksums and its own inventory; a file of another memory
     system against its own format, with its codes and line numbers."""
-    from lifeboat_daemon.exchange.checking import check
+    from lifeboat_core.exchange.checking import check
 
     found = check(session.context, file, encryption.passphrase_from_stdin(passphrase_stdin), strict=strict)
 
@@ -140,7 +140,7 @@ def _sync(manifest: dict[str, object]) -> dict[str, object]:
 @contextmanager
 def _opened(session: Session, passphrase_stdin: bool, *files: Path) -> Iterator[tuple[Archive, ...]]:
     """Files to read, encrypted or not; one passphrase for all."""
-    from lifeboat_daemon.exchange import opened
+    from lifeboat_core.exchange import opened
 
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with ExitStack() as stack:
@@ -225,8 +225,8 @@ def apply(
     for a credential in the result.
     """
     from lifeboat_alf.snapshot import write_snapshot
-    from lifeboat_daemon.exchange import new_archive, opened
-    from lifeboat_daemon.exchange.archive_stack import NEEDS_A_SNAPSHOT, opened_stack
+    from lifeboat_core.exchange import new_archive, opened
+    from lifeboat_core.exchange.archive_stack import NEEDS_A_SNAPSHOT, opened_stack
 
     passphrase = encryption.passphrase_from_stdin(passphrase_stdin)
     with ExitStack() as stack:
@@ -306,9 +306,9 @@ def purge(
     """
     from lifeboat_alf.purge import purge_file
     from lifeboat_alf.purging import Options
-    from lifeboat_daemon.cli import purge_terms
-    from lifeboat_daemon.exchange import new_archive, opened
-    from lifeboat_daemon.purge.pieces import pieces_of
+    from lifeboat_cli.purge import purge_terms
+    from lifeboat_core.exchange import new_archive, opened
+    from lifeboat_core.purge.pieces import pieces_of
 
     if target is None and not dry_run:
         raise click.UsageError("Name the file to write with -o, or try --dry-run.")
@@ -382,7 +382,7 @@ def export(
     Exit 1 when something could not be read, or a limit keeps it out: the file has the rest. Where nothing can be
     written to the history, the file has the newest captured sequence, and exit 1 says so.
     """
-    from lifeboat_daemon import exchange
+    from lifeboat_core import exchange
 
     seal = encryption.of_export(encrypt, recipients, encryption.passphrase_from_stdin(passphrase_stdin))
     with session.output.progress("Exporting"):

@@ -7,21 +7,22 @@ from typing import Any
 
 import click
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Kind, Option, Value
 from lifeboat_adapters.receipts import Outcome, counted
-from lifeboat_daemon.cli import encryption, passphrases
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import Named
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, may_ask, session_command
-from lifeboat_daemon.errors import WouldLose
-from lifeboat_daemon.exchange import conversion_options
-from lifeboat_daemon.exchange.conversion_report import LOST, Conversion, grouped
-from lifeboat_daemon.exchange.conversion_source import ALF, Source
-from lifeboat_daemon.exchange.converting import Order, convert
-from lifeboat_daemon.exchange.encrypted import SUFFIX, Archive, Encryption
-from lifeboat_daemon.words import count_text, listed, size_text, snippet_text
+from lifeboat_cli.archives import encryption
+from lifeboat_cli.keys import passphrases
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import Named
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, may_ask, session_command
+from lifeboat_core.errors import WouldLose
+from lifeboat_core.exchange import conversion_options
+from lifeboat_core.exchange.conversion_report import LOST, Conversion, grouped
+from lifeboat_core.exchange.conversion_source import ALF, Source
+from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.exchange.encrypted import SUFFIX, Archive, Encryption
+from lifeboat_core.texts.words import count_text, listed, size_text, snippet_text
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Kind, Option, Value
 
 _FOUND = "found_"
 _SHOWN = 20

@@ -8,13 +8,15 @@ from typing import Any
 
 import click
 
-from lifeboat_daemon.cli import encryption, passphrases, quarantine_view
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import RUNTIME
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.restore import exit_status, print_report, row_options, seen_option
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import argument
+from lifeboat_cli.archives import encryption
+from lifeboat_cli.keys import passphrases
+from lifeboat_cli.restore import quarantine_view
+from lifeboat_cli.restore.restore import exit_status, print_report, row_options, seen_option
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import RUNTIME
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.texts.words import argument
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -66,7 +68,7 @@ def import_file(
     In a script, add --seen with the code that the view names.
     """
     from lifeboat_adapters.memory_stores import RowChoice
-    from lifeboat_daemon import exchange
+    from lifeboat_core import exchange
 
     if seen is not None and not flags["accept_unsigned"]:
         raise click.UsageError("--seen goes with --accept-unsigned")

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.misplaced_words import refuse_in_field
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.texts.misplaced_words import refuse_in_field
+from lifeboat_core.texts.words import count_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.exchange import Archive, Encryption
+    from lifeboat_core.exchange import Archive, Encryption
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -86,7 +86,7 @@ def _new(passphrase: str | None) -> str | None:
 
 
 def _encryption(recipients: tuple[str, ...], passphrase: str | None) -> Encryption:
-    from lifeboat_daemon.exchange import Encryption
+    from lifeboat_core.exchange import Encryption
 
     if recipients and passphrase is not None:
         raise click.UsageError("A file opens with keys or with a passphrase: --recipient or --passphrase-stdin.")

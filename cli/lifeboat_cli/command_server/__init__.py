@@ -3,5 +3,5 @@
 The child process of a program that stays (the dashboard), which so gets answers in milliseconds and needs neither a
 terminal nor a daemon. `lifeboat_daemon.control.commands` is the other side.
 
-python -m lifeboat_daemon.command_server --one is one such process by itself, where a system cannot fork.
+python -m lifeboat_cli.command_server --one is one such process by itself, where a system cannot fork.
 """

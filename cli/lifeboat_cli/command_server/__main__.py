@@ -1,8 +1,8 @@
-"""The command server's process: `python -m lifeboat_daemon.command_server [--one]`."""
+"""The command server's process: `python -m lifeboat_cli.command_server [--one]`."""
 
 import sys
 
-from lifeboat_daemon.command_server import child, server
+from lifeboat_cli.command_server import child, server
 
 if "--one" in sys.argv[1:]:
     child.main()

@@ -14,11 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.command_server.refusals import refusal
+from lifeboat_cli.command_server.refusals import refusal
+from lifeboat_core.errors import BadRequest, UnexpectedError
+from lifeboat_core.processes.progress import Figures
 from lifeboat_daemon.control import command_messages, failures
 from lifeboat_daemon.control.command_messages import Ended, Failed, Run, Told
-from lifeboat_daemon.errors import BadRequest, UnexpectedError
-from lifeboat_daemon.progress import Figures
 from lifeboat_keys.hardening import no_core_dumps
 
 _INTERRUPTED = 130
@@ -120,7 +120,8 @@ def _outcome(job: Job) -> tuple[Ended | Failed, int]:
 
 
 def _run(job: Job) -> int:
-    from lifeboat_daemon.cli import output, program
+    from lifeboat_cli import program
+    from lifeboat_cli.terminal import output
 
     why = refusal(job.run.words)
     if why is not None:

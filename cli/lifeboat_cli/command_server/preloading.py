@@ -10,7 +10,7 @@ import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
 
-_PACKAGES = ("lifeboat_daemon",)
+_PACKAGES = ("lifeboat_core", "lifeboat_daemon", "lifeboat_cli")
 _NOT_FOR_COMMANDS = frozenset({"command_server", "demo", "migrations", "service", "testing", "watch", "work"})
 """Parts of the daemon that a command seldom needs, or only in a process of its own."""
 _BESIDE = ("httpx", "nacl.bindings", "pyrage")
@@ -37,7 +37,7 @@ def _modules() -> Iterator[str]:
 
 def _load_adapters() -> None:
     from lifeboat_adapters import registry
-    from lifeboat_daemon.release import release
+    from lifeboat_core.processes.release import release
 
     release()
     for runtime in registry.runtimes():

@@ -18,13 +18,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.command_server import child, preloading
-from lifeboat_daemon.command_server.child import Job
+from lifeboat_cli.command_server import child, preloading
+from lifeboat_cli.command_server.child import Job
+from lifeboat_core.errors import Cancelled, WorkerFailed
+from lifeboat_core.processes.interpreter import how_it_ended
 from lifeboat_daemon.control import command_messages, failures
 from lifeboat_daemon.control.command_messages import Cancel, Failed, Ready, Run
 from lifeboat_daemon.control.framing import Lines
-from lifeboat_daemon.errors import Cancelled, WorkerFailed
-from lifeboat_daemon.interpreter import how_it_ended
 from lifeboat_keys.hardening import no_core_dumps
 
 AT_ONCE = 8

@@ -6,9 +6,9 @@ import click
 from click.shell_completion import get_completion_class
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import json_wanted
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import json_wanted
 
 
 class UnknownShell(LifeboatError):
@@ -30,7 +30,7 @@ def completion(shell: str, as_json: bool) -> None:
 
     Commands, options, agents, their sequences and settings are completed.
     """
-    from lifeboat_daemon.cli.program import program
+    from lifeboat_cli.program import program
 
     kind = get_completion_class(shell)
     if kind is None:

@@ -6,19 +6,19 @@ import sys
 
 import click
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import config as settings
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, SETTING
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.config import Value
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.settings import CHOICE, SWITCHES, setting
-from lifeboat_daemon.words import argument
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, SETTING
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.settings import config as settings
+from lifeboat_core.settings.config import Value
+from lifeboat_core.settings.settings import CHOICE, SWITCHES, setting
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.words import argument
+from lifeboat_daemon.control.poke import poke
 
 _NOT_SHOWN = "(set, not shown)"
 _TEXTS = (CHOICE, "cron", "command", "path", "address")

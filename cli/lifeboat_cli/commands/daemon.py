@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import COUNT
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.release import release
-from lifeboat_daemon.words import age_text, size_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import COUNT
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.processes.release import release
+from lifeboat_core.texts.words import age_text, size_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.lifecycle import Standing
+    from lifeboat_daemon.service.lifecycle import Standing
 
 _COVERAGE = {"events": "watched", "partial": "partly watched", "polling": "looked at", "none": "not watched"}
 
@@ -31,7 +31,7 @@ def daemon() -> None:
 @click.option("--wait", is_flag=True, help="Where another daemon serves this home, wait until it ends.")
 def run(wait: bool) -> None:
     """Be the daemon, here, until Ctrl-C; what happens is told on standard error."""
-    from lifeboat_daemon.lifecycle import COMMAND
+    from lifeboat_daemon.service.lifecycle import COMMAND
 
     command = [*COMMAND, "--foreground", *(["--wait"] if wait else [])]
     if os.name == "nt":  # where the process that replaces this one would be another one, behind the shell's back
@@ -43,7 +43,7 @@ def run(wait: bool) -> None:
 @session_command
 def start(session: Session) -> None:
     """Have the daemon running, through the service where one is installed. It outlives this terminal."""
-    from lifeboat_daemon import lifecycle
+    from lifeboat_daemon.service import lifecycle
 
     started = lifecycle.start(session.context, session.output.note)
     found = started.standing
@@ -61,7 +61,7 @@ def start(session: Session) -> None:
 @session_command
 def stop(session: Session) -> None:
     """End the daemon at a safe point. Nothing is captured until it runs again."""
-    from lifeboat_daemon import lifecycle
+    from lifeboat_daemon.service import lifecycle
 
     before = lifecycle.stop(session.context, session.output.note)
     said = "It was not running." if before is None else f"Stopped: {_named(before)}."
@@ -73,7 +73,7 @@ def stop(session: Session) -> None:
 @session_command
 def restart(session: Session) -> None:
     """End the daemon, if it runs, and start it: after an upgrade, or when it does not answer."""
-    from lifeboat_daemon import lifecycle
+    from lifeboat_daemon.service import lifecycle
 
     lifecycle.stop(session.context, session.output.note)
     started = lifecycle.start(session.context, session.output.note)
@@ -86,7 +86,7 @@ def restart(session: Session) -> None:
 @session_command
 def status(session: Session) -> int:
     """Whether the daemon runs, since when, what it watches and what it does. Exit 1 when it does not."""
-    from lifeboat_daemon import lifecycle
+    from lifeboat_daemon.service import lifecycle
 
     found = lifecycle.look(session.context)
     session.output.document(found.to_json(), lambda: _print(session, found))
@@ -97,7 +97,7 @@ def status(session: Session) -> int:
 @session_command
 def reload(session: Session) -> int:
     """Have the daemon read the settings again. It does so by itself, too, when a file changes."""
-    from lifeboat_daemon import lifecycle
+    from lifeboat_daemon.service import lifecycle
 
     problem = lifecycle.reload(session.context)
     said = "The settings are in force." if problem is None else f"The last good settings stay in force: {problem}"
@@ -120,7 +120,7 @@ def reload(session: Session) -> int:
 @session_command
 def log(session: Session, lines: int, level: str, follow: bool) -> None:
     """What the daemon did, oldest first: kinds, numbers and times, no names of files and no content."""
-    from lifeboat_daemon import log_reading
+    from lifeboat_daemon.service import log_reading
 
     found = log_reading.last(session.context.home, lines, level=level)
     if not follow:
@@ -137,7 +137,7 @@ def _print_events(session: Session, events: Iterable[dict[str, object]]) -> None
 
 
 def _print_event(session: Session, event: dict[str, object]) -> None:
-    from lifeboat_daemon.logs import words_of
+    from lifeboat_daemon.service.logs import words_of
 
     if session.output.as_json:
         session.output.json_line(event)

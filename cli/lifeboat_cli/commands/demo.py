@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import json_wanted
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import json_wanted
+from lifeboat_core.texts.words import count_text
 
 
 @click.command(
@@ -31,7 +31,7 @@ def demo(keep: Path | None, as_json: bool) -> int:
 
 
 def _tell(output: Output, folder: Path) -> int:
-    from lifeboat_daemon.demo.story import Story
+    from lifeboat_cli.demo.story import Story
 
     chapters = []
     for number, chapter in enumerate(Story(folder).chapters(), start=1):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.findings import tell
-from lifeboat_daemon.cli.naming import REMOTE
-from lifeboat_daemon.cli.session import Session, examining_command
-from lifeboat_daemon.words import argument
+from lifeboat_cli.commands.findings import tell
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import REMOTE
+from lifeboat_cli.terminal.session import Session, examining_command
+from lifeboat_core.texts.words import argument
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.doctor import Checked
+    from lifeboat_cli.doctor import Checked
 
 _CONFORMANCE = "conformance"
 
@@ -32,8 +32,8 @@ _CONFORMANCE = "conformance"
 @examining_command
 def doctor(session: Session, trust_clock: bool, bundle: Path | None, remote: str | None) -> int:
     """Examine the home, the key, every agent and its vault. Exit 1 when something is broken."""
-    from lifeboat_daemon import clock_trust
-    from lifeboat_daemon.doctor import examine
+    from lifeboat_cli.doctor import examine
+    from lifeboat_core.machine import clock_trust
 
     if trust_clock:
         clock_trust.confirm(session.context)
@@ -46,8 +46,8 @@ def doctor(session: Session, trust_clock: bool, bundle: Path | None, remote: str
 
 def _of_remote(session: Session, name: str) -> list[Checked]:
     """What a second copy says, and whether it does what one must. Raises UnknownRemote, ConfigError."""
-    from lifeboat_daemon.doctor import Checked, Finding, Level
-    from lifeboat_daemon.remotes import conforming, examining, registry
+    from lifeboat_cli.doctor import Checked, Finding, Level
+    from lifeboat_core.remotes import conforming, examining, registry
 
     config = registry.find(session.context, name)
     found = [Checked("remote", config.name, one) for one in examining.examine(session.context, config)]
@@ -67,7 +67,7 @@ def _is_tried_and_held(one: Checked) -> bool:
 
 def _write_bundle(session: Session, target: Path) -> int:
     """Gather, write, and say what is in it: nobody has to send what they have not seen."""
-    from lifeboat_daemon import support_bundle
+    from lifeboat_cli.support import support_bundle
 
     with session.output.progress("Gathering"):
         parts = support_bundle.write(session.context, target)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lifeboat_alf.findings import Checked, Level
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.texts.words import count_text
 
 _STYLES = {Level.OK: "green", Level.WARNING: "yellow", Level.ERROR: "red"}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.session import Session, session_command
 
 if TYPE_CHECKING:
     from lifeboat_daemon.units.unit import UnitState
@@ -54,7 +54,8 @@ def _say(session: Session, sentences: list[str]) -> None:
 
 def _make_way(session: Session) -> None:
     """A daemon that a command started gives its place to the service, which waits for it otherwise."""
-    from lifeboat_daemon import lifecycle, units
+    from lifeboat_daemon import units
+    from lifeboat_daemon.service import lifecycle
 
     state = units.unit_state(session.context)
     standing = lifecycle.look(session.context)

@@ -6,22 +6,23 @@ from typing import Any
 
 import click
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import agents as registry
-from lifeboat_daemon import clock_trust, syncing
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import failure_document, is_whole, left_out
-from lifeboat_daemon.capture.report import MOST_REASONS
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import Busy, ServiceError
-from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.purge import folders
-from lifeboat_daemon.system_refusals import as_known
-from lifeboat_daemon.words import argument, change_groups, count_text, path_text
-from lifeboat_endpoint.errors import VaultDamaged, VaultMissing, VaultUnusable
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import agents as registry
+from lifeboat_core.agents import syncing
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.outcome import failure_document, is_whole, left_out
+from lifeboat_core.capture.report import MOST_REASONS
+from lifeboat_core.errors import Busy, ServiceError
+from lifeboat_core.health import second_copies
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.purge import folders
+from lifeboat_core.system_refusals import as_known
+from lifeboat_core.texts.words import argument, change_groups, count_text, path_text
+from lifeboat_vault.errors import VaultDamaged, VaultMissing, VaultUnusable
 
 _LISTS = {
     "unread": "could not be read, its last version stays",
@@ -62,7 +63,7 @@ def sync(session: Session, names: tuple[str, ...], unless_paused: bool) -> int:
 def _tell_of_erased(session: Session) -> None:
     """Second copies of agents that were purged whole, where they could not be told before."""
     if folders.erased_ids(session.context):
-        from lifeboat_daemon.purge import erasing
+        from lifeboat_core.purge import erasing
 
         erasing.tell_everywhere(session.context)
 

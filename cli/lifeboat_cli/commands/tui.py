@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnexpectedError
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT
+from lifeboat_core.errors import UnexpectedError
+from lifeboat_core.home.context import Context
 
 TWINS = {
     "dashboard": ("status",),

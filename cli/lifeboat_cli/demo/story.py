@@ -13,15 +13,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agents, verification
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo import workspace as harbour
-from lifeboat_daemon.demo.tree import Tree, differences, files_holding, read_tree
-from lifeboat_daemon.path_variables import HOME as VARIABLE
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.words import age_text, change_groups
+from lifeboat_cli.demo import workspace as harbour
+from lifeboat_cli.demo.tree import Tree, differences, files_holding, read_tree
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.path_variables import HOME as VARIABLE
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.texts.words import age_text, change_groups
+from lifeboat_core.verify import verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +141,7 @@ class Story:
 
     def tampered(self) -> Chapter:
         """Change SOUL.md inside a copy of the vault, with every unkeyed checksum recomputed; it must be refused."""
-        from lifeboat_daemon.demo.thief import edited_home
+        from lifeboat_cli.demo.thief import edited_home
 
         stolen = edited_home(self.context, self.agent, self.folder / "thief")
         try:

@@ -10,7 +10,7 @@ from lifeboat_alf.findings import Checked as Checked
 from lifeboat_alf.findings import Finding as Finding
 from lifeboat_alf.findings import Level as Level
 from lifeboat_alf.findings import checks_in, run
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 
 
 def examine(context: Context) -> Iterator[Checked]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon import lost_agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents import lost_agents
+from lifeboat_core.health.status import ERROR, HELD, OVERDUE, WAITING, AgentStatus, status
+from lifeboat_core.home.context import Context
 
 TITLE = "The agents"
 _WARN = frozenset({OVERDUE, WAITING})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon import clock_trust
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
 
 TITLE = "The clock"
 

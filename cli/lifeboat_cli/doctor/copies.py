@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon import status
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.words import argument, listed
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.health import second_copies, status
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import argument, listed
 
 TITLE = "A copy elsewhere"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.words import argument
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import argument
 
 TITLE = "The home and its settings"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.exchange import instance_notes
-from lifeboat_daemon.folder_names import paths_in
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.exchange import instance_notes
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import paths_in
 
 TITLE = "Instances of other systems"
 

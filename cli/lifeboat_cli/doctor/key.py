@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.home.context import Context
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home_keys import HomeKeys, KeyState
 from lifeboat_keys.stores.kinds import StoreKind

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture import lookalikes
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import argument, file_name, path_text
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.capture import lookalikes
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import argument, file_name, path_text
 
 TITLE = "What looks like a secret"
 REST = (

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from lifeboat_adapters.errors import AdapterError, DatabaseAbsent, RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryStore
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.home.context import Context
 
 TITLE = "Memories in databases"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.health import notifiers, ping
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.notices import notifiers, ping
 
 TITLE = "Who is told"
 _FIX = "lifeboat config set ntfy.url https://ntfy.example.com/YOUR-TOPIC"

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_daemon.config import PRIVATE_FILE
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings.config import PRIVATE_FILE
+from lifeboat_core.texts.words import argument, count_text
 
 TITLE = "Who can read what"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -75,8 +75,8 @@ def _looked_through(context: Context) -> tuple[list[Path], list[Path], list[Path
 
 def _socket(context: Context) -> Iterator[Finding]:
     """The socket may lie elsewhere: in a home with a long path."""
+    from lifeboat_core.errors import NotRunning
     from lifeboat_daemon.control import address
-    from lifeboat_daemon.errors import NotRunning
 
     try:
         where = address.find(context.home, context.files)

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from lifeboat_adapters.credentials import Leftover
 from lifeboat_adapters.errors import AdapterError
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.home.context import Context
 
 TITLE = "Secrets in clear around the agents"
 

@@ -7,13 +7,13 @@ from datetime import timedelta
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.purge import erased, keep_out, orders, receipts, standing
-from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.purge.standing import Outstanding
-from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text, when_text
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erased, keep_out, orders, receipts, standing
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.purge.standing import Outstanding
+from lifeboat_core.texts.words import argument, count_text, listed, path_text, time_text, when_text
 
 TITLE = "Purges"
 _PENDING_FOR = timedelta(days=1)

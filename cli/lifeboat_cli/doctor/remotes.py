@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import DAMAGED, FORGOT
-from lifeboat_daemon.health.standing import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged, damage_words
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.words import age_text, argument
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.health import due
+from lifeboat_core.health.second_copies import DAMAGED, FORGOT
+from lifeboat_core.health.standing import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged, damage_words
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.texts.words import age_text, argument
 
 TITLE = "Second copies"
 _TRIES = 5

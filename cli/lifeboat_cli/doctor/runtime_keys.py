@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from lifeboat_adapters.errors import AdapterError, SecretsError
 from lifeboat_alf.json_shapes import as_list
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture.secrets import RUNTIME_KEY
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.state_documents import credentials_of
-from lifeboat_daemon.words import argument
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.capture.secrets import RUNTIME_KEY
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.texts.words import argument
 
 TITLE = "Keys of the runtimes"
 

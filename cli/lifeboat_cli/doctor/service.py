@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon import lifecycle, units
-from lifeboat_daemon.agent import everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.lifecycle import Standing
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import everyone
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import age_text
+from lifeboat_daemon import units
+from lifeboat_daemon.service import lifecycle
+from lifeboat_daemon.service.lifecycle import Standing
 from lifeboat_daemon.units.unit import UnitState
-from lifeboat_daemon.words import age_text
 
 TITLE = "The service"
 _INSTALL = "lifeboat service install"

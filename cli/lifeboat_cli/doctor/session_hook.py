@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_adapters.errors import AdapterError, NoHook
-from lifeboat_daemon import session_hooks
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.words import argument
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents import session_hooks
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import argument
 
 TITLE = "Ends of sessions"
 

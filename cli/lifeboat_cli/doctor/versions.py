@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from lifeboat_daemon import lifecycle
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
-from lifeboat_daemon.release import release
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.release import release
+from lifeboat_daemon.service import lifecycle
 
 TITLE = "Versions"
 _DISTRIBUTION = "agent-lifeboat"

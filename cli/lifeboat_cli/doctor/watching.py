@@ -6,9 +6,9 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from lifeboat_daemon.agent import everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.doctor import Finding, Level
+from lifeboat_cli.doctor import Finding, Level
+from lifeboat_core.agents.agent import everyone
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch import limits, planning
 from lifeboat_daemon.watch.limits import INSTANCES, WATCHES
 from lifeboat_daemon.watch.matching import Interest

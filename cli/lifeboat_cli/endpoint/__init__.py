@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import click
 
-from lifeboat_daemon.cli.lazy import LazyGroup
+from lifeboat_cli.terminal.lazy import LazyGroup
 
-_HERE = "lifeboat_daemon.cli"
 COMMANDS = {
-    "prepare": f"{_HERE}.endpoint_prepare:prepare",
-    "migrate": f"{_HERE}.endpoint_migrate:migrate",
-    "serve": f"{_HERE}.endpoint_serve:serve",
-    "tenant": f"{_HERE}.endpoint_tenants:tenant",
-    "token": f"{_HERE}.endpoint_tokens:token",
-    "compact": f"{_HERE}.endpoint_care:compact",
-    "verify": f"{_HERE}.endpoint_care:verify",
-    "doctor": f"{_HERE}.endpoint_doctor:doctor",
-    "accept": f"{_HERE}.endpoint_care:accept",
-    "purges": f"{_HERE}.endpoint_purges:purges",
-    "work": f"{_HERE}.endpoint_work:work",
-    "jobs": f"{_HERE}.endpoint_work:jobs",
-    "rotate-key": f"{_HERE}.endpoint_keys:rotate_key",
-    "audit": f"{_HERE}.endpoint_audit:audit",
+    "prepare": "lifeboat_cli.endpoint.endpoint_prepare:prepare",
+    "migrate": "lifeboat_cli.endpoint.endpoint_migrate:migrate",
+    "serve": "lifeboat_cli.endpoint.endpoint_serve:serve",
+    "tenant": "lifeboat_cli.endpoint.endpoint_tenants:tenant",
+    "token": "lifeboat_cli.endpoint.endpoint_tokens:token",
+    "compact": "lifeboat_cli.endpoint.endpoint_care:compact",
+    "verify": "lifeboat_cli.endpoint.endpoint_care:verify",
+    "doctor": "lifeboat_cli.endpoint.endpoint_doctor:doctor",
+    "accept": "lifeboat_cli.endpoint.endpoint_care:accept",
+    "purges": "lifeboat_cli.endpoint.endpoint_purges:purges",
+    "work": "lifeboat_cli.endpoint.endpoint_work:work",
+    "jobs": "lifeboat_cli.endpoint.endpoint_work:jobs",
+    "rotate-key": "lifeboat_cli.endpoint.endpoint_keys:rotate_key",
+    "audit": "lifeboat_cli.endpoint.endpoint_audit:audit",
 }
 
 

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import COUNT
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import json_wanted
-from lifeboat_daemon.safe_text import json_text
-from lifeboat_daemon.words import count_text, time_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import COUNT
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import json_wanted
+from lifeboat_core.texts.safe_text import json_text
+from lifeboat_core.texts.words import count_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
     from lifeboat_endpoint.tenancy.audit_export import Checked, End
-    from lifeboat_endpoint.vault.rows import AuditRow
+    from lifeboat_vault.vault.rows import AuditRow
 
 _PIPE = "-"
 _JSON = "lifeboat.json"

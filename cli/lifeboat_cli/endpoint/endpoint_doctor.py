@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command, for_operators, with_folder
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.findings import tell
+from lifeboat_cli.commands.findings import tell
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command, for_operators, with_folder
+from lifeboat_cli.terminal.examples import examples
 
 
 @click.command(

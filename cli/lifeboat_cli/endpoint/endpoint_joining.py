@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
@@ -19,7 +19,7 @@ def note_address(endpoint: Endpoint, url: str, pin: str) -> None:
 
 def join_line(endpoint: Endpoint, secret: str) -> str | None:
     """The line for a token, None where no server ever answered for the endpoint."""
-    from lifeboat_endpoint.remote.join import Join, line
+    from lifeboat_vault.remote.join import Join, line
 
     address = endpoint.control.get(_ADDRESS)
     return None if not isinstance(address, dict) else line(Join(address["url"], secret, address["pin"]))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.endpoint_tenants import KEY_SOURCE, keeping
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.endpoint.endpoint_tenants import KEY_SOURCE, keeping
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_core.texts.words import argument, count_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.words import argument, count_text, size_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_core.texts.words import argument, count_text, size_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.migration.moving import Moved

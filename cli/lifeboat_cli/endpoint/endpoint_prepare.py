@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.endpoint_tenants import keeping
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.endpoint.endpoint_tenants import keeping
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_core.texts.words import count_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.settings import SharedStore
@@ -55,7 +55,7 @@ def prepare(
     if print_roles:
         _print_roles(session, store)
         return
-    from lifeboat_endpoint.preparing import prepare as begin
+    from lifeboat_endpoint.engines.preparing import prepare as begin
 
     done = begin(session.data, store, key_source=source, key_scope=scope)
     document = {"id": done.id, "migrations": done.migrations, "made": done.made, "joined": done.joined}
@@ -77,8 +77,8 @@ _UP_TO_DATE = "The tables are those of this program."
 
 
 def _print_roles(session: EndpointSession, store: SharedStore) -> None:
-    from lifeboat_endpoint.store.postgres.connecting import name_of
-    from lifeboat_endpoint.store.postgres.migrating import roles_sql
+    from lifeboat_endpoint.engines.postgres.connecting import name_of
+    from lifeboat_endpoint.engines.postgres.migrating import roles_sql
 
     name = name_of(store.database) or "lifeboat"
     sql = roles_sql(store.owner_role, store.api_role, store.worker_role, name)
@@ -112,7 +112,7 @@ def _wanted(
 
 def _known(session: EndpointSession) -> tuple[SharedStore, str, str] | None:
     from lifeboat_endpoint import settings
-    from lifeboat_endpoint.errors import EndpointSettings
+    from lifeboat_vault.errors import EndpointSettings
 
     file = session.data / settings.FILE
     if not file.exists():

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, confirm_name, endpoint_command
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.words import count_text, time_text
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, chosen, confirm_name, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_core.texts.words import count_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.maintenance.purges import Waiting

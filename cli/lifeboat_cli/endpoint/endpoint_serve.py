@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_joining import note_address
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.examples import examples
+from lifeboat_cli.endpoint.endpoint_joining import note_address
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.terminal.examples import examples
 from lifeboat_daemon.units import notify
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class _Watchdog:
 
 def _server_module() -> Any:
     """Raises ServerMissing."""
-    from lifeboat_endpoint.errors import ServerMissing
+    from lifeboat_vault.errors import ServerMissing
 
     try:
         return import_module("lifeboat_endpoint.server.serve")
@@ -166,8 +166,8 @@ def _server_module() -> Any:
 
 def _token(session: EndpointSession, join: str | None) -> _New | None:
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.errors import NoEndpoint, VaultBusy
     from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
+    from lifeboat_vault.errors import NoEndpoint, VaultBusy
 
     try:
         endpoint, is_new = Endpoint.open(session.data, role="api" if join is None else "worker"), False
@@ -199,7 +199,7 @@ def _tenant(endpoint: Endpoint, join: str | None) -> str | None:
 def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
     """In a thread of its own, once it answers. A database that is away right now learns of the address next time."""
     from lifeboat_endpoint.endpoint import Endpoint
-    from lifeboat_endpoint.errors import VaultBusy
+    from lifeboat_vault.errors import VaultBusy
 
     with contextlib.suppress(VaultBusy), Endpoint.open(session.data, role="api") as endpoint:
         note_address(endpoint, served.url, served.pin)
@@ -213,7 +213,7 @@ def _say(session: EndpointSession, served: Served, new: _New | None) -> None:
 
 def document(served: Served, new: _New | None) -> dict[str, Any]:
     """What scripts are told once it answers."""
-    from lifeboat_endpoint.remote.join import Join, line
+    from lifeboat_vault.remote.join import Join, line
 
     return {
         "url": served.url,

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import json_wanted
-from lifeboat_daemon.errors import ConsentNeeded
-from lifeboat_daemon.path_variables import refuse_relative_paths
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.words import argument
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import json_wanted
+from lifeboat_core.errors import ConsentNeeded
+from lifeboat_core.home.path_variables import refuse_relative_paths
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import argument
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
@@ -91,7 +91,7 @@ _OF_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirecto
 def _of_place(error: OSError) -> LifeboatError | None:
     """A file or folder that cannot be used is named, with what shows why; the doctor of a machine knows none of them.
     None for anything else of the system."""
-    from lifeboat_endpoint.errors import EndpointError
+    from lifeboat_vault.errors import EndpointError
 
     if not isinstance(error, _OF_PLACES) or error.filename is None:
         return None

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_joining import join_line, say_join_line
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, confirm_name, endpoint_command
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import SIZE
-from lifeboat_daemon.words import argument, size_text, time_text
+from lifeboat_cli.endpoint.endpoint_joining import join_line, say_join_line
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, confirm_name, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import SIZE
+from lifeboat_core.texts.words import argument, size_text, time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint
@@ -103,7 +103,7 @@ class _opened:
 
     def __enter__(self) -> tuple[Endpoint, bool]:
         from lifeboat_endpoint.endpoint import Endpoint
-        from lifeboat_endpoint.errors import NoEndpoint
+        from lifeboat_vault.errors import NoEndpoint
 
         try:
             self._endpoint = Endpoint.open(self._session.data)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_joining import join_line, say_join_line
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, chosen, endpoint_command
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import DURATION
-from lifeboat_daemon.words import time_text
+from lifeboat_cli.endpoint.endpoint_joining import join_line, say_join_line
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, chosen, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import DURATION
+from lifeboat_core.texts.words import time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.tenancy.rows import Token

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.endpoint_session import EndpointSession, endpoint_command
-from lifeboat_daemon.cli.examples import examples
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession, endpoint_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_core.texts.words import time_text
 from lifeboat_daemon.units import notify
-from lifeboat_daemon.words import time_text
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.work.queue import JobRow, Queue

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import click
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT, MOMENT, SIZE, TEXT
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, COUNT, MOMENT, SIZE, TEXT
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.texts.words import NO_BREAK, argument, change_groups, count_text, size_text, time_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.search import Filters
+    from lifeboat_core.memories.search import Filters
 
 _BY_KIND = {"import": "a whole archive", "rotate": "credentials sealed anew"}
 """What a sequence of a kind changed, where its counts do not say it."""
@@ -39,7 +39,7 @@ def timeline(
     session: Session, agent: str, limit: int | None, since: str | None, until: str | None, days: int | None
 ) -> None:
     """Every kept sequence of an agent, newest first."""
-    from lifeboat_daemon import timeline as history
+    from lifeboat_core.history import timeline as history
 
     found = agents.find(session.context, agent)
     document = history.document(session.context, found, history.Wanted(since, until, limit, days))
@@ -84,7 +84,7 @@ def label(session: Session, agent: str, sequence: str, text: str | None, remove:
 
     Names stay on this machine: they do not travel to second copies, which thin by their own rules.
     """
-    from lifeboat_daemon import labels
+    from lifeboat_core.history import labels
 
     if remove and text is not None:
         raise click.UsageError("Give a name or --remove, not both.")
@@ -136,7 +136,7 @@ def diff(
     limit: int,
 ) -> None:
     """What changed between two moments: sequences, times, or the workspace as it stands (the default for TO)."""
-    from lifeboat_daemon import differences
+    from lifeboat_core.history import differences
 
     found = agents.find(session.context, agent)
     narrow = differences.Narrow(paths, limit, names_only)
@@ -188,7 +188,7 @@ def search(
     Memories were written by whoever spoke to the agent. Give them to another one with --for-agent only: as a quotation
     that cannot end itself, without invisible characters, at most 360 characters of each.
     """
-    from lifeboat_daemon import search as index
+    from lifeboat_core.memories import search as index
 
     if in_history and for_agent:
         raise click.UsageError("--for-agent shows the present memory: leave --history away.")
@@ -212,7 +212,7 @@ def search(
 
 
 def _recall(session: Session, found: agents.Agent, words: str, filters: Filters, limit: int | None) -> None:
-    from lifeboat_daemon import recall
+    from lifeboat_cli.history import recall
 
     if limit is not None and limit > recall.MOST_HITS:
         raise click.UsageError(f"--for-agent shows at most {recall.MOST_HITS} memories.")
@@ -226,7 +226,7 @@ def _recall(session: Session, found: agents.Agent, words: str, filters: Filters,
 
 
 def _search_history(session: Session, found: agents.Agent, words: str, filters: Filters, limit: int) -> None:
-    from lifeboat_daemon import history_search
+    from lifeboat_core.memories import history_search
 
     document = history_search.find(session.context, found, words, filters, limit=limit)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import NO_BREAK, time_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, COUNT
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.texts.words import NO_BREAK, time_text
 
 
 @click.command(
@@ -27,7 +27,7 @@ from lifeboat_daemon.words import NO_BREAK, time_text
 @session_command
 def log(session: Session, agent: str | None, limit: int, kinds: tuple[str, ...], follow: bool) -> None:
     """What was done, newest first: captures, restores, imports, undo, keys, purges, thinning, what was held."""
-    from lifeboat_daemon import activity
+    from lifeboat_core.history import activity
 
     if follow:
         _follow(session, agent, kinds)
@@ -47,7 +47,7 @@ def log(session: Session, agent: str | None, limit: int, kinds: tuple[str, ...],
 
 
 def _follow(session: Session, agent: str | None, kinds: tuple[str, ...]) -> None:
-    from lifeboat_daemon.activity_following import EVERY, following
+    from lifeboat_daemon.control.activity_following import EVERY, following
 
     if agent is not None:
         agents.find(session.context, agent)

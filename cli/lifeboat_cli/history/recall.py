@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.search import Filters, catch_up, check_type, find
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import count_text
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories.search import Filters, catch_up, check_type, find
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import count_text
 
 HITS, MOST_HITS = 10, 100
 """So many memories where nobody says how many, and at most."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lifeboat_daemon.words import count_text, path_text
+from lifeboat_core.texts.words import count_text, path_text
 
 _ARRIVED = ("accepted", "deduplicated")
 _STAY_OUT = ("unresolved", "omitted", "rejected")

@@ -8,15 +8,15 @@ from typing import Any
 import click
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import records as memories
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, COUNT, TEXT
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import NO_BREAK, count_text, path_text, time_text, when_text
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, COUNT, TEXT
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import records as memories
+from lifeboat_core.texts.words import NO_BREAK, count_text, path_text, time_text, when_text
+from lifeboat_vault.vault import SequenceRow
 
 Change = Callable[[Context, Agent, tuple[str, ...]], SequenceRow | None]
 
@@ -57,8 +57,8 @@ def list_records(
     after: str | None,
 ) -> None:
     """What an agent remembers, newest first."""
-    from lifeboat_daemon import record_listing
-    from lifeboat_daemon.search import Filters
+    from lifeboat_core.memories import record_listing
+    from lifeboat_core.memories.search import Filters
 
     found = agents.find(session.context, agent)
     filters = Filters(memory_type, namespace, tag, identity_version)

@@ -10,16 +10,17 @@ from pathlib import Path
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import key_rotation
-from lifeboat_daemon.cli import passphrases, word_screen
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.private_texts import DASH, IN_FILE, OUT_FILE, destination, read
-from lifeboat_daemon.cli.session import Session, confirm, session_command
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_daemon.exchange.new_file import refuse_existing
-from lifeboat_daemon.key_rotation import RotationReport
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_cli.keys import passphrases
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.private_texts import DASH, IN_FILE, OUT_FILE, destination, read
+from lifeboat_cli.terminal.session import Session, confirm, session_command
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.exchange.new_file import refuse_existing
+from lifeboat_core.home import key_rotation
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.key_rotation import RotationReport
+from lifeboat_core.texts.words import argument, count_text
 from lifeboat_keys import devices, kit
 from lifeboat_keys.errors import KeysError, NoPassphrase
 from lifeboat_keys.user_key import UserKey

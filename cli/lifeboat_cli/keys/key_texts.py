@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.words import NO_BREAK, time_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.texts.words import NO_BREAK, time_text
 from lifeboat_keys.home_keys import KeyState
 from lifeboat_keys.stores.kinds import StoreKind
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from lifeboat_daemon import user_keys
-from lifeboat_daemon.cli import key_texts, passphrases, word_screen
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.private_texts import DASH, IN_FILE, OUT_FILE, destination, read, refuse_mixture
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import NobodyToAsk, WordsNotProven
-from lifeboat_daemon.words import argument
+from lifeboat_cli.keys import key_texts, passphrases
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.private_texts import DASH, IN_FILE, OUT_FILE, destination, read, refuse_mixture
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.errors import NobodyToAsk, WordsNotProven
+from lifeboat_core.home import user_keys
+from lifeboat_core.texts.words import argument
 from lifeboat_keys import kit, proving, words
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
@@ -159,7 +160,7 @@ def _given_key(session: Session, words_from: Path | None, page: Path | None) -> 
 @session_command
 def export_kit(session: Session, target: Path, force: bool) -> None:
     """Write one page with the 24 words, the key id, a QR code, and what a new machine needs. It is the key."""
-    from lifeboat_daemon.remotes.kit import kit_remotes
+    from lifeboat_cli.keys.kit import kit_remotes
 
     refuse_mixture(session, target)
     key = passphrases.for_use(session).keys().user_key()

@@ -10,27 +10,28 @@ from pathlib import Path
 
 import click
 
-from lifeboat_daemon import user_keys
-from lifeboat_daemon.cli import key_texts, passphrases, word_screen
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.lazy import LazyGroup
-from lifeboat_daemon.cli.naming import DURATION
-from lifeboat_daemon.cli.private_texts import DASH, OUT_FILE, destination, refuse_mixture
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.errors import NobodyToAsk
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import time_text
+from lifeboat_cli.keys import key_texts, passphrases
+from lifeboat_cli.terminal import word_screen
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.lazy import LazyGroup
+from lifeboat_cli.terminal.naming import DURATION
+from lifeboat_cli.terminal.private_texts import DASH, OUT_FILE, destination, refuse_mixture
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.home import user_keys
+from lifeboat_core.texts.words import time_text
+from lifeboat_daemon.control.poke import poke
 from lifeboat_keys.errors import KeyExists
 from lifeboat_keys.home_keys import HomeKeys, KeyStatus
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
 
 ELSEWHERE = {
-    "prove": "lifeboat_daemon.cli.key_words:prove",
-    "recover": "lifeboat_daemon.cli.key_words:recover",
-    "export-kit": "lifeboat_daemon.cli.key_words:export_kit",
-    "rotate": "lifeboat_daemon.cli.key_rotation:rotate",
-    "rename-machine": "lifeboat_daemon.cli.key_rotation:rename_machine",
+    "prove": "lifeboat_cli.keys.key_words:prove",
+    "recover": "lifeboat_cli.keys.key_words:recover",
+    "export-kit": "lifeboat_cli.keys.key_words:export_kit",
+    "rotate": "lifeboat_cli.keys.key_rotation:rotate",
+    "rename-machine": "lifeboat_cli.keys.key_rotation:rename_machine",
 }
 """Commands of this group that have a module of their own."""
 

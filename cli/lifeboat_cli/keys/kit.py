@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
 from lifeboat_keys.kit import KitRemote
 
 _ENDPOINT = "whoever runs it makes one: lifeboat endpoint token add TENANT"

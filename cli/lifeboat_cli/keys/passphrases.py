@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import click
 
-from lifeboat_daemon.cli.private_texts import first_line
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.word_screen import has_terminal
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NobodyToAsk
+from lifeboat_cli.terminal.private_texts import first_line
+from lifeboat_cli.terminal.session import Session
+from lifeboat_cli.terminal.word_screen import has_terminal
+from lifeboat_core.errors import NobodyToAsk
+from lifeboat_core.home.context import Context
 from lifeboat_keys.errors import KeyLocked, KeysError, NoPassphrase
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lifeboat_alf.purge import REASONS
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli import purge_text
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT
-from lifeboat_daemon.cli.session import Session, may_ask, session_command
-from lifeboat_daemon.errors import ConsentNeeded
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.safe_text import line_text, name_text
+from lifeboat_cli.purge import purge_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT
+from lifeboat_cli.terminal.session import Session, may_ask, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import ConsentNeeded
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.safe_text import line_text, name_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.purge.doing import Owners
-    from lifeboat_daemon.purge.finding import Found
-    from lifeboat_daemon.purge.request import Request
+    from lifeboat_core.purge.doing import Owners
+    from lifeboat_core.purge.finding import Found
+    from lifeboat_core.purge.request import Request
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""
@@ -107,7 +107,7 @@ def _check(flags: dict[str, Any]) -> None:
 def _request(session: Session, flags: dict[str, Any]) -> Request:
     from lifeboat_alf.purging import Options, Wanted
     from lifeboat_alf.purging.patterns import compiled
-    from lifeboat_daemon.purge.request import Request
+    from lifeboat_core.purge.request import Request
 
     text = flags["text"]
     if flags["text_stdin"] or flags["pattern_stdin"]:
@@ -152,7 +152,7 @@ def _asked(session: Session) -> str:
 
 
 def _purge(session: Session, agent: Agent, request: Request, flags: dict[str, Any]) -> int:
-    from lifeboat_daemon.purge import doing, outcome
+    from lifeboat_core.purge import doing, outcome
 
     with session.output.progress(f"Looking through everything of {agent.name}") as tell:
         found, warnings = doing.look(session.context, agent, request, tell)
@@ -187,7 +187,7 @@ def _confirm(session: Session, phrase: str, otherwise: str) -> None:
 @contextmanager
 def _said_when_cut_off(session: Session) -> Iterator[None]:
     """Ctrl-C while it is under way takes nothing back: what was begun is finished by whoever starts next."""
-    from lifeboat_daemon.purge import orders, receipts
+    from lifeboat_core.purge import orders, receipts
 
     before = {each.id for each in receipts.everyone(session.context)}
     try:
@@ -207,7 +207,7 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
         return {}
     asked = [] if found is None else [each.config for each in found.remotes if each.problem is None]
     if found is None:
-        from lifeboat_daemon.remotes import registry
+        from lifeboat_core.remotes import registry
 
         asked = registry.usable(session.context)
     owners: dict[str, str] = {}
@@ -224,8 +224,8 @@ def _owners(session: Session, found: Found | None, *, ask: bool) -> Owners:
 
 
 def _cut_kept_out(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
-    from lifeboat_daemon.locks import agent_lock
-    from lifeboat_daemon.purge import outcome, workspace
+    from lifeboat_core.agents.locks import agent_lock
+    from lifeboat_core.purge import outcome, workspace
 
     context = session.context
     with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
@@ -246,8 +246,8 @@ def _cut_kept_out(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
 
 def _let_in(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
     """What may hold purged text, and was left out, because nobody can tell: the user says that it does not."""
-    from lifeboat_daemon.locks import agent_lock
-    from lifeboat_daemon.purge import keep_out, outcome
+    from lifeboat_core.agents.locks import agent_lock
+    from lifeboat_core.purge import keep_out, outcome
 
     context = session.context
     with agent_lock(context, agent.id, "purge"), context.vault(agent.id) as vault:
@@ -264,7 +264,7 @@ def _let_in(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
 
 
 def _erase(session: Session, agent: Agent, flags: dict[str, Any]) -> int:
-    from lifeboat_daemon.purge import doing, outcome
+    from lifeboat_core.purge import doing, outcome
 
     document = outcome.whole(session.context, agent)
     if flags["dry_run"]:

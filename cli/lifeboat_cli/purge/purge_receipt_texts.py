@@ -9,13 +9,13 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import erased
-from lifeboat_daemon.purge.receipt_document import DONE, WAITING, Here, PurgeReceipt, VaultNote
-from lifeboat_daemon.purge.receipt_findings import Finding, Level
-from lifeboat_daemon.words import count_text, listed, time_text, when_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erased
+from lifeboat_core.purge.receipt_findings import Finding, Level
+from lifeboat_core.texts.words import count_text, listed, time_text, when_text
+from lifeboat_keys.receipt_document import DONE, WAITING, Here, PurgeReceipt, VaultNote
 
 _MOST_PLACES = 3
 _ENOUGH = 13

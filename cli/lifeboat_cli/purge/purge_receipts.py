@@ -11,26 +11,26 @@ import click
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import BadJson, LifeboatError, TooLarge
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.cli import purge_receipt_texts as texts
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, REMOTE, Named
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, json_wanted, may_ask, session_command
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, FileExists, UnknownReceipt
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.purge import erased, receipt_store, receipts
-from lifeboat_daemon.purge.receipt_checking import RECEIPT as RECEIPT_SUBJECT
-from lifeboat_daemon.purge.receipt_findings import Finding, wrong
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.errors import RemoteDenied
+from lifeboat_cli.purge import purge_receipt_texts as texts
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, REMOTE, Named
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, json_wanted, may_ask, session_command
+from lifeboat_core.errors import BadSetting, FileExists, UnknownReceipt
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.purge import erased, receipt_store, receipts
+from lifeboat_core.purge.receipt_checking import RECEIPT as RECEIPT_SUBJECT
+from lifeboat_core.purge.receipt_findings import Finding, wrong
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.errors import RemoteDenied
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from lifeboat_alf.redactions import Redaction
-    from lifeboat_daemon.agent import Agent
+    from lifeboat_core.agents.agent import Agent
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 NEW_FILE = click.Path(dir_okay=False, path_type=Path)
@@ -151,7 +151,7 @@ def verify(file: Path, as_json: bool) -> int:
 def confirm(session: Session, receipt_id: str, remote: str, token_stdin: bool) -> None:
     """Let a purge that waits at a second copy happen now. That needs the second token, with the scope purge, which its
     owner has: it is typed or read, and never kept."""
-    from lifeboat_daemon.remotes import redacting, registry
+    from lifeboat_core.remotes import redacting, registry
 
     context = session.context
     receipt = receipts.find(context, receipt_id)
@@ -200,7 +200,7 @@ def export(session: Session, receipt_id: str, file: Path) -> None:
 
 def _agent_id(context: Context, named: str) -> str:
     """Also of an agent that was purged whole, of which its name is left."""
-    from lifeboat_daemon import agent as agents
+    from lifeboat_core.agents import agent as agents
 
     try:
         return agents.find(context, named).id
@@ -216,7 +216,7 @@ def _agent_id(context: Context, named: str) -> str:
 
 def _redaction(context: Context, receipt: receipts.PurgeReceipt) -> tuple[Agent, Redaction]:
     """What has to be sent, and of which agent. Raises UnknownReceipt, UnknownAgent, VaultError."""
-    from lifeboat_daemon import agent as agents
+    from lifeboat_core.agents import agent as agents
 
     gone = erased.find(context, receipt.agent_id)
     if gone is not None:
@@ -231,7 +231,7 @@ def _redaction(context: Context, receipt: receipts.PurgeReceipt) -> tuple[Agent,
 
 def _token(session: Session, from_stdin: bool) -> str:
     """Typed where nobody sees it, or one line of standard input. Raises BadSetting, which does not repeat it."""
-    from lifeboat_daemon.remotes.registry import LONGEST_TOKEN
+    from lifeboat_core.remotes.registry import LONGEST_TOKEN
 
     if from_stdin:
         text = sys.stdin.read(2 * LONGEST_TOKEN)

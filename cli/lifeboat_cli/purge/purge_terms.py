@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.words import count_text, path_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.texts.words import count_text, path_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.purge import Purged

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf.decoding.unread import NOT_READ
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.words import argument, count_text, listed, path_text, time_text
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.texts.words import argument, count_text, listed, path_text, time_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.purge.finding import Found
-    from lifeboat_daemon.purge.workspace import WorkspaceCut
+    from lifeboat_core.purge.finding import Found
+    from lifeboat_core.purge.workspace import WorkspaceCut
 
 _WIDEST = 300
 """Characters of one text that goes."""

@@ -11,21 +11,21 @@ import click
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import misplaced_words
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import REMOTE
-from lifeboat_daemon.cli.remote_test import test
-from lifeboat_daemon.cli.session import Session, confirm, may_ask, session_command
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.words import age_text, argument, time_text
+from lifeboat_cli.remote.remote_test import test
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import REMOTE
+from lifeboat_cli.terminal.session import Session, confirm, may_ask, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.texts import misplaced_words
+from lifeboat_core.texts.words import age_text, argument, time_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.remotes.trying import Met
+    from lifeboat_core.remotes.trying import Met
 
 _FOLDER = "file"
 
@@ -73,7 +73,7 @@ def add(
 ) -> None:
     """Make a second copy known as NAME: an endpoint or a folder (file:///...). It is asked who it is; nothing of yours
     is sent yet. A NAME that is known already gets the new address, if the same second copy answers there."""
-    from lifeboat_daemon.remotes import adding, join, opening
+    from lifeboat_core.remotes import adding, join, opening
 
     _check_options(address, join_stdin=join_stdin, token_stdin=token_stdin, sealed=sealed, plain=plain)
     if address is not None and join.holds_token(address):
@@ -191,7 +191,7 @@ def _token_json(met: Met) -> JsonObject | None:
 def _standing(context: Context, config: RemoteConfig) -> JsonObject:
     """A remote with what the vaults here know of it; `verified_at` is the oldest of its agents', None while one of them
     was never read back."""
-    from lifeboat_daemon.remotes import opening
+    from lifeboat_core.remotes import opening
 
     known = [] if config.problem else [_agent_json(context, agent, config) for agent in agents.everyone(context)]
     verified = [one["verified_at"] for one in known]
@@ -207,7 +207,7 @@ def _standing(context: Context, config: RemoteConfig) -> JsonObject:
 
 
 def _agent_json(context: Context, agent: agents.Agent, config: RemoteConfig) -> JsonObject:
-    from lifeboat_daemon.remotes import acknowledged
+    from lifeboat_core.remotes import acknowledged
 
     base = {"id": agent.id, "name": agent.name}
     try:
@@ -255,7 +255,7 @@ def _age(context: Context, moment: str | None) -> str:
 @session_command
 def remove(session: Session, remote: str, keep_token: bool, yes: bool) -> None:
     """Send nothing there any more, and forget what it has. What it keeps stays there, and comes back with `add`."""
-    from lifeboat_daemon.remotes import adding
+    from lifeboat_core.remotes import adding
 
     name = _name_of(session.context, remote)
     if not yes:
@@ -283,7 +283,7 @@ def _name_of(context: Context, text: str) -> str:
 
 def _revoke(session: Session, name: str) -> bool:
     """Whether the token of this machine counts no more there. A remote that is gone keeps nobody from forgetting it."""
-    from lifeboat_daemon.remotes import trying
+    from lifeboat_core.remotes import trying
 
     try:
         config = registry.find(session.context, name)
@@ -300,7 +300,7 @@ def _revoke(session: Session, name: str) -> bool:
 @session_command
 def token(session: Session, remote: str, token_stdin: bool) -> None:
     """Take another token for a second copy, after it was tried out. The one before counts until it is revoked there."""
-    from lifeboat_daemon.remotes import adding
+    from lifeboat_core.remotes import adding
 
     if not token_stdin and not may_ask(session):
         raise click.UsageError("Give the token with --token-stdin.")

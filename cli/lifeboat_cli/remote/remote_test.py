@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import REMOTE
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import REMOTE
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_core.texts.words import count_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.remotes.conforming import Result
+    from lifeboat_core.remotes.conforming import Result
 
 
 @click.command(
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def test(session: Session, remote: str, quick: bool) -> int:
     """Try out on the real one, with made-up agents beside yours, what every second copy must do: take and give back,
     refuse what does not fit, keep what it took. Exit 1 when it fails in anything."""
-    from lifeboat_daemon.remotes import conforming, registry
+    from lifeboat_core.remotes import conforming, registry
 
     config = registry.find(session.context, remote)
     results: list[Result] = []

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from lifeboat_daemon.cli.command_again import command_again
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, may_ask
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.words import count_text
+from lifeboat_cli.terminal.command_again import command_again
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, may_ask
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import count_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.restore.hazards import Hazard
-    from lifeboat_daemon.restore.plan import Plan
+    from lifeboat_core.restore.hazards import Hazard
+    from lifeboat_core.restore.plan import Plan
 
 _MOST_BYTES, _MOST_LINES = 2048, 12
 
@@ -26,8 +26,8 @@ def ask_consent(session: Session, plan: Plan, seen: str | None) -> None:
 
     Raises UnsignedState.
     """
-    from lifeboat_daemon.restore.run import unsigned_refusal
-    from lifeboat_daemon.restore.seen_code import seen_code
+    from lifeboat_core.restore.run import unsigned_refusal
+    from lifeboat_core.restore.seen_code import seen_code
 
     options, code = plan.options, seen_code(plan)
     if options.accept_unsigned and seen == code:
@@ -50,7 +50,7 @@ def ask_consent(session: Session, plan: Plan, seen: str | None) -> None:
 
 def show(output: Output, plan: Plan) -> None:
     """Print the view; nothing with --json, where `--dry-run` names the same files."""
-    from lifeboat_daemon.restore import plan_lines
+    from lifeboat_core.restore import plan_lines
 
     if output.as_json:
         return
@@ -65,8 +65,8 @@ def show(output: Output, plan: Plan) -> None:
 
 
 def _show_beginning(output: Output, plan: Plan, hazard: Hazard) -> None:
-    from lifeboat_daemon.restore.contents import LINK
-    from lifeboat_daemon.restore.hazards import beginning
+    from lifeboat_core.restore.contents import LINK
+    from lifeboat_core.restore.hazards import beginning
 
     wanted = hazard.wanted
     if wanted is None:

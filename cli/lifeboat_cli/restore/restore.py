@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.cli import passphrases, quarantine_view, receipts, restore_from
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.naming import AGENT, MOMENT, REMOTE, RUNTIME
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.cli.session import Session, examining_command, may_ask, session_command
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_cli.history import receipts
+from lifeboat_cli.keys import passphrases
+from lifeboat_cli.restore import quarantine_view, restore_from
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.naming import AGENT, MOMENT, REMOTE, RUNTIME
+from lifeboat_cli.terminal.output import Output
+from lifeboat_cli.terminal.session import Session, examining_command, may_ask, session_command
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.texts.words import argument, count_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.progress import Tell
-    from lifeboat_daemon.restore import Plan, RestoreReport
+    from lifeboat_core.processes.progress import Tell
+    from lifeboat_core.restore import Plan, RestoreReport
 
 
 def row_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,7 +78,7 @@ def restore(session: Session, /, agent: str, target: Path | None, at: str | None
     another program moved a restored file away meanwhile.
     """
     from lifeboat_adapters.memory_stores import RowChoice
-    from lifeboat_daemon.restore import RestoreOptions, opened_plan, run
+    from lifeboat_core.restore import RestoreOptions, opened_plan, run
 
     if flags["adopt"] and target is None:
         raise click.UsageError("--adopt needs --to: the folder in which the agent lives from now on")
@@ -101,8 +103,8 @@ def carry_out(session: Session, plan: Plan, run: Callable[[Plan, Tell], RestoreR
     """Show a plan, or ask about it where something is in the way, and run it. Return the exit status: 1 where
     something was left out, or is left without its credentials. `seen` is the code of an unsigned state that the user
     looked at."""
-    from lifeboat_daemon.restore import receipt
-    from lifeboat_daemon.restore.seen_code import seen_code
+    from lifeboat_core.restore import receipt
+    from lifeboat_core.restore.seen_code import seen_code
     from lifeboat_keys.signing import Verdict
 
     options = plan.options
@@ -130,7 +132,7 @@ def exit_status(report: dict[str, Any]) -> int:
 
 
 def _print_plan(session: Session, plan: Any) -> None:
-    from lifeboat_daemon.restore import diff_lines, hiding, plan_lines, receipt
+    from lifeboat_core.restore import diff_lines, hiding, plan_lines, receipt
 
     for line in plan_lines(plan):
         session.output.line(line)
@@ -191,7 +193,7 @@ def _credentials(report: dict[str, Any]) -> str:
 
 def _left_out(report: dict[str, Any]) -> Iterator[str]:
     """Credentials that stay out with why, those a person has to do something about, and what lacks them."""
-    from lifeboat_daemon.restore.reasons import ADVISING
+    from lifeboat_core.restore.reasons import ADVISING
 
     if report["kind"] == "undo":
         return
@@ -214,7 +216,7 @@ def _left_out(report: dict[str, Any]) -> Iterator[str]:
 def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is left to do, each with its command."""
     from lifeboat_adapters.credentials import StaysOut
-    from lifeboat_daemon.restore.reasons import LeftOutCode
+    from lifeboat_core.restore.reasons import LeftOutCode
 
     name = argument(report["name"])
     left = report["lacking"] or report["without_credentials"]
@@ -242,7 +244,7 @@ def _next(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def undo(session: Session, agent: str | None, force: bool) -> int:
     """Take the last restore of the last seven days back. It ends with 1 when the capture that follows left something
     out, or something that was put back was moved away meanwhile."""
-    from lifeboat_daemon.restore import undo as take_back
+    from lifeboat_core.restore import undo as take_back
 
     found = agents.find(session.context, agent) if agent else None
     with session.output.progress("Taking the last restore back") as tell:
@@ -269,8 +271,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
     Bytes that are damaged are read again from the workspace or from a remote that has them, rows of the vault that were
     lost or changed from a remote.
     """
-    from lifeboat_daemon import verification
-    from lifeboat_daemon.restore.opening import number_at
+    from lifeboat_core.restore.opening import number_at
+    from lifeboat_core.verify import verification
 
     found = agents.find(session.context, agent)
     if remote is not None:
@@ -307,7 +309,7 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
 
 
 def _verify_remote(session: Session, found: Agent, remote: str) -> int:
-    from lifeboat_daemon.remotes import drilling, registry
+    from lifeboat_core.remotes import drilling, registry
 
     config = registry.find(session.context, remote)
     with session.output.progress(f"Verifying {found.name} at {config.name}") as tell:

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.cli.session import Session, said_when_stopped
-from lifeboat_daemon.poke import poke
+from lifeboat_cli.terminal.session import Session, said_when_stopped
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.progress import Tell
-    from lifeboat_daemon.restore import Plan, RestoreOptions, RestoreReport
+    from lifeboat_core.processes.progress import Tell
+    from lifeboat_core.restore import Plan, RestoreOptions, RestoreReport
 
 _CUT_OFF = "stopped on the way; what arrived stays, and the same command, or lifeboat agents adopt, goes on"
 
@@ -26,9 +26,9 @@ def restore_from(
     seen: str | None,
 ) -> int:
     """Restore what a remote has of an agent; with `adopt` it lives here from now on. Return the exit status."""
-    from lifeboat_daemon.cli.restore import carry_out
-    from lifeboat_daemon.remotes import restoring
-    from lifeboat_daemon.restore import run
+    from lifeboat_cli.restore.restore import carry_out
+    from lifeboat_core.remotes import restoring
+    from lifeboat_core.restore import run
 
     if options.adopt and target is not None:
         return _arrive(session, remote, agent, target, options, take_over, seen)
@@ -47,8 +47,8 @@ def _arrive(
     take_over: str | None,
     seen: str | None,
 ) -> int:
-    from lifeboat_daemon.cli.restore import carry_out
-    from lifeboat_daemon.remotes import restoring
+    from lifeboat_cli.restore.restore import carry_out
+    from lifeboat_core.remotes import restoring
 
     with ExitStack() as stack:
         with session.output.progress(f"Fetching {agent} from {remote}") as tell:

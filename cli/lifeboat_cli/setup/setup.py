@@ -8,14 +8,14 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.capture.outcome import left_out
-from lifeboat_daemon.cli import setup_asking as asking
-from lifeboat_daemon.cli import setup_steps as steps
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.session import Session, session_command
-from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
-from lifeboat_daemon.cli.word_screen import has_terminal
-from lifeboat_daemon.words import path_text
+from lifeboat_cli.setup import setup_asking as asking
+from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.setup.setup_steps import DONE, MISSING, Step
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.session import Session, session_command
+from lifeboat_cli.terminal.word_screen import has_terminal
+from lifeboat_core.capture.outcome import left_out
+from lifeboat_core.texts.words import path_text
 
 
 @click.command(
@@ -44,7 +44,7 @@ def setup(
     terminal it says how each step stands.
     """
     if from_alf:
-        from lifeboat_daemon.cli.setup_from_alf import take_over_from_alf
+        from lifeboat_cli.setup.setup_from_alf import take_over_from_alf
 
         return take_over_from_alf(session, hosted=hosted, workspaces=workspaces, dry_run=dry_run)
     if hosted or workspaces or dry_run:
@@ -66,8 +66,8 @@ def setup(
 
 
 def _guide(session: Session) -> None:
-    from lifeboat_daemon.cli.setup_protect import protect_agents
-    from lifeboat_daemon.cli.setup_return import bring_back
+    from lifeboat_cli.setup.setup_protect import protect_agents
+    from lifeboat_cli.setup.setup_return import bring_back
 
     done = [step for step in steps.look(session.context) if step.state == DONE and step.name != steps.FIND]
     for step in done:

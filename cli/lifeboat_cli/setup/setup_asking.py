@@ -13,9 +13,9 @@ import click
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.safe_text import line_text
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.safe_text import line_text
 from lifeboat_keys.words_in_texts import holds_recovery_words
 
 # Commands ---------------------------------------------------------------------------------------------------------
@@ -54,7 +54,7 @@ def answer(*words: str) -> JsonObject:
 
 
 def _run(words: Sequence[str]) -> int:
-    from lifeboat_daemon.cli.program import program
+    from lifeboat_cli.program import program
 
     try:
         with system_errors():

@@ -5,19 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.sync import print_capture
-from lifeboat_daemon.poke import poke
-from lifeboat_daemon.words import count_text, listed, path_text
+from lifeboat_cli.commands.sync import print_capture
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.texts.words import count_text, listed, path_text
+from lifeboat_daemon.control.poke import poke
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.exchange.alf_taking_over import TakenAgent
+    from lifeboat_core.exchange.alf_taking_over import TakenAgent
 
 
 def take_over_from_alf(session: Session, *, hosted: bool, workspaces: tuple[Path, ...], dry_run: bool) -> int:
     """Take over every agent that the client knows; return the exit status. Raises NoAlfClient, HostedHistoryError."""
-    from lifeboat_daemon.exchange import alf_client, alf_taking_over
-    from lifeboat_daemon.exchange.alf_service import HostedService
+    from lifeboat_core.exchange import alf_client, alf_taking_over
+    from lifeboat_core.exchange.alf_service import HostedService
     from lifeboat_daemon.work.operations import discover
 
     context = session.context

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_daemon.cli import setup_asking as asking
-from lifeboat_daemon.cli import setup_steps as steps
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.setup_remote import add_second_copy
-from lifeboat_daemon.cli.setup_steps import DONE, MISSING, Step
-from lifeboat_daemon.words import path_text
+from lifeboat_cli.setup import setup_asking as asking
+from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.setup.setup_remote import add_second_copy
+from lifeboat_cli.setup.setup_steps import DONE, MISSING, Step
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.texts.words import path_text
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.stores.surroundings import PASSPHRASE, PASSPHRASE_FILE
 

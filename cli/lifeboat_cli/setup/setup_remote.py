@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.cli import setup_asking as asking
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.folder_addresses import existing_folder, whole_path
-from lifeboat_daemon.remotes import registry
+from lifeboat_cli.setup import setup_asking as asking
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.machine.folder_addresses import existing_folder, whole_path
+from lifeboat_core.remotes import registry
 
 _KINDS = (
     "another machine, with the join line that it says",

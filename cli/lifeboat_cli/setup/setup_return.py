@@ -5,15 +5,15 @@ from __future__ import annotations
 from lifeboat_adapters import registry as runtimes
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.cli import setup_asking as asking
-from lifeboat_daemon.cli import setup_steps as steps
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.setup_protect import service
-from lifeboat_daemon.cli.setup_remote import add_second_copy
-from lifeboat_daemon.errors import BadSetting, MovedElsewhere
-from lifeboat_daemon.folder_addresses import whole_path
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.words import count_text, size_text, state_folder_words, time_text
+from lifeboat_cli.setup import setup_asking as asking
+from lifeboat_cli.setup import setup_steps as steps
+from lifeboat_cli.setup.setup_protect import service
+from lifeboat_cli.setup.setup_remote import add_second_copy
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.errors import BadSetting, MovedElsewhere
+from lifeboat_core.machine.folder_addresses import whole_path
+from lifeboat_core.remotes import registry
+from lifeboat_core.texts.words import count_text, size_text, state_folder_words, time_text
 
 
 def bring_back(session: Session) -> None:

@@ -8,14 +8,15 @@ import msgspec
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import lifecycle, units
-from lifeboat_daemon.cli.key_texts import PLACES
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.offers import Offer
-from lifeboat_daemon.remotes import registry as remotes
+from lifeboat_cli.keys.key_texts import PLACES
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.offers import Offer
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import registry as remotes
+from lifeboat_core.texts.words import argument, count_text, listed, time_text
+from lifeboat_daemon import units
+from lifeboat_daemon.service import lifecycle
 from lifeboat_daemon.units.unit import WITHOUT_MANAGER
-from lifeboat_daemon.words import argument, count_text, listed, time_text
 from lifeboat_keys.errors import KeyLocked, KeyringLocked, KeysError, NoKey
 from lifeboat_keys.home_keys import KeyState
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from lifeboat_daemon.cli.examples import examples
-from lifeboat_daemon.cli.session import Session, session_command
+from lifeboat_cli.terminal.examples import examples
+from lifeboat_cli.terminal.session import Session, session_command
 
 
 @click.command(epilog=examples("lifeboat status", "lifeboat status Juniper --check", "lifeboat status --watch"))
@@ -15,7 +15,7 @@ from lifeboat_daemon.cli.session import Session, session_command
 @session_command
 def status(session: Session, agent: str | None = None, check: bool = False, watch: bool = False) -> int:
     """How the agents stand. Without AGENT, all of them."""
-    from lifeboat_daemon.cli import status_look, status_text, status_watch
+    from lifeboat_cli.status import status_look, status_text, status_watch
 
     if watch:
         if check or session.output.as_json:

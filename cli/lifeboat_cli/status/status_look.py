@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import offers
-from lifeboat_daemon.cli.session import Session
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import offers
+from lifeboat_core.agents.offers import Offer
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.health.standing import AgentStatus, Status, summary, with_daemon
+from lifeboat_core.health.status import status as status_of
+from lifeboat_core.processes.release import release
+from lifeboat_core.purge.standing import Outstanding, outstanding
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.client import running
 from lifeboat_daemon.control.methods import StatusAnswer
-from lifeboat_daemon.errors import ServiceError
-from lifeboat_daemon.health.standing import AgentStatus, Status, summary, with_daemon
-from lifeboat_daemon.offers import Offer
-from lifeboat_daemon.purge.standing import Outstanding, outstanding
-from lifeboat_daemon.release import release
-from lifeboat_daemon.status import status as status_of
 
 
 @dataclass(frozen=True, slots=True)

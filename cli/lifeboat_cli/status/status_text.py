@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from lifeboat_alf import times
-from lifeboat_daemon import offers
-from lifeboat_daemon.cli.key_texts import NEVER_PROVEN
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.status_look import Seen
-from lifeboat_daemon.health.standing import FOR_PEOPLE, OK, AgentStatus
-from lifeboat_daemon.purge.standing import sentence
-from lifeboat_daemon.words import NO_BREAK, age_text, argument, time_text
+from lifeboat_cli.keys.key_texts import NEVER_PROVEN
+from lifeboat_cli.status.status_look import Seen
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.agents import offers
+from lifeboat_core.health.standing import FOR_PEOPLE, OK, AgentStatus
+from lifeboat_core.purge.standing import sentence
+from lifeboat_core.texts.words import NO_BREAK, age_text, argument, time_text
 
 _MOST_OFFERS = 3
 

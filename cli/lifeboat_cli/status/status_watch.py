@@ -17,13 +17,13 @@ from rich.control import Control
 from rich.screen import Screen
 from rich.text import Text
 
-from lifeboat_daemon.cli import status_text
-from lifeboat_daemon.cli.session import Session
-from lifeboat_daemon.cli.status_look import Seen, look
+from lifeboat_cli.status import status_text
+from lifeboat_cli.status.status_look import Seen, look
+from lifeboat_cli.terminal.session import Session
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.health.standing import FOR_PEOPLE, AgentStatus
+from lifeboat_core.texts.words import time_text
 from lifeboat_daemon.control.client import Client, running
-from lifeboat_daemon.errors import ServiceError
-from lifeboat_daemon.health.standing import FOR_PEOPLE, AgentStatus
-from lifeboat_daemon.words import time_text
 
 WITHOUT_DAEMON = 5.0
 """Seconds between two looks."""

@@ -25,19 +25,21 @@ from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import doctor, lifecycle, log_reading, units
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.config import DEFAULT, Value
-from lifeboat_daemon.context import Context
+from lifeboat_cli import doctor
+from lifeboat_cli.support import support_details
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.exchange.new_file import new_file
+from lifeboat_core.health.status import AgentStatus, status
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import FOLDERS, file_system_of
+from lifeboat_core.processes.release import release
+from lifeboat_core.settings.config import DEFAULT, Value
+from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_daemon import units
 from lifeboat_daemon.control import methods
-from lifeboat_daemon.exchange.new_file import new_file
-from lifeboat_daemon.home import FOLDERS, file_system_of
-from lifeboat_daemon.logs import kind_of, told
-from lifeboat_daemon.release import release
-from lifeboat_daemon.remotes import support_details
-from lifeboat_daemon.state_documents import credentials_of
-from lifeboat_daemon.status import AgentStatus, status
-from lifeboat_endpoint.vault import Vault
+from lifeboat_daemon.service import lifecycle, log_reading
+from lifeboat_daemon.service.logs import kind_of, told
+from lifeboat_vault.vault import Vault
 
 _DISTRIBUTION = "agent-lifeboat"
 _NOT_TOLD, _OTHER = "(set, not told)", "(other)"

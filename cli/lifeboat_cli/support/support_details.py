@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.logs import kind_of
-from lifeboat_daemon.remotes import acknowledged, opening, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, opening, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_daemon.service.logs import kind_of
 
 
 def told(context: Context, numbers: Mapping[str, str]) -> JsonObject:

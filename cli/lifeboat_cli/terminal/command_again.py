@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from lifeboat_daemon.words import argument
+from lifeboat_core.texts.words import argument
 
 _WORDS = "lifeboat.words"
 

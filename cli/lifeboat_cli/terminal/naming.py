@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.readable_json import is_utf8
+from lifeboat_core.texts.readable_json import is_utf8
 
 Names = Callable[[click.Context], Iterable[str]]
 
@@ -50,7 +50,7 @@ class Duration(click.ParamType[int]):
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from lifeboat_daemon.settings import parse_duration
+        from lifeboat_core.settings.settings import parse_duration
 
         try:
             if seconds := parse_duration(value):
@@ -66,7 +66,7 @@ class Size(click.ParamType[int]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        from lifeboat_daemon.settings import parse_size
+        from lifeboat_core.settings.settings import parse_size
 
         try:
             if size := parse_size(value):
@@ -77,16 +77,16 @@ class Size(click.ParamType[int]):
 
 
 def _agents(ctx: click.Context) -> Iterable[str]:
-    from lifeboat_daemon import agent
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.agents import agent
+    from lifeboat_core.home.context import Context
 
     return [one.name for one in agent.everyone(Context.open())]
 
 
 def _moments(ctx: click.Context) -> Iterable[str]:
     """The sequences of the agent that was named before, newest first."""
-    from lifeboat_daemon import agent
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.agents import agent
+    from lifeboat_core.home.context import Context
 
     named = ctx.params.get("agent") or next(iter(ctx.args), None)
     if named is None:
@@ -103,14 +103,14 @@ def _runtimes(ctx: click.Context) -> Iterable[str]:
 
 
 def _settings(ctx: click.Context) -> Iterable[str]:
-    from lifeboat_daemon.settings import SETTINGS
+    from lifeboat_core.settings.settings import SETTINGS
 
     return SETTINGS
 
 
 def _remotes(ctx: click.Context) -> Iterable[str]:
-    from lifeboat_daemon.context import Context
-    from lifeboat_daemon.remotes import registry
+    from lifeboat_core.home.context import Context
+    from lifeboat_core.remotes import registry
 
     return [one.name for one in registry.everyone(Context.open())]
 

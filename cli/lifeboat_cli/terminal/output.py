@@ -11,12 +11,12 @@ from rich.text import Text
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import readable_json
-from lifeboat_daemon.cli.progress_bar import bar
-from lifeboat_daemon.cli.table import sentence_lines, table_lines
-from lifeboat_daemon.errors import ReaderGone
-from lifeboat_daemon.progress import Figures, Seldom, Steps, Tell
-from lifeboat_daemon.safe_text import block_text, cell_text, json_text, line_text
+from lifeboat_cli.terminal.progress_bar import bar
+from lifeboat_cli.terminal.table import sentence_lines, table_lines
+from lifeboat_core.errors import ReaderGone
+from lifeboat_core.processes.progress import Figures, Seldom, Steps, Tell
+from lifeboat_core.texts import readable_json
+from lifeboat_core.texts.safe_text import block_text, cell_text, json_text, line_text
 
 listener: Callable[[Figures], None] | None = None
 """Who hears in place of a terminal how far this process's command is: a command server."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from lifeboat_daemon.cli.session import Session
+from lifeboat_cli.terminal.session import Session
 
 DASH = Path("-")
 IN_FILE = click.Path(exists=True, dir_okay=False, path_type=Path, allow_dash=True)
@@ -32,7 +32,7 @@ def destination(session: Session, target: Path | None, *, force: bool | None = N
 
     `force` is None where nobody can ask to replace a file. Raises FileExists, ExchangeError.
     """
-    from lifeboat_daemon.exchange.new_file import new_file
+    from lifeboat_core.exchange.new_file import new_file
 
     if target is None:
         yield None

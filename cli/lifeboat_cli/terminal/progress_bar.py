@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.progress import Figures, Steps, Tell, quietly
-from lifeboat_daemon.safe_text import line_text
+from lifeboat_core.processes.progress import Figures, Steps, Tell, quietly
+from lifeboat_core.texts.safe_text import line_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,14 +13,14 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import recovery
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConsentNeeded, HomeAbsent
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.locks import Patience
-from lifeboat_daemon.safe_text import line_text
-from lifeboat_daemon.words import argument
+from lifeboat_cli.terminal.output import Output
+from lifeboat_core.agents.locks import Patience
+from lifeboat_core.errors import ConsentNeeded, HomeAbsent
+from lifeboat_core.home import recovery
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.texts.safe_text import line_text
+from lifeboat_core.texts.words import argument
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 
-from lifeboat_daemon.words import NO_BREAK
+from lifeboat_core.texts.words import NO_BREAK
 
 GAP = "  "
 LEAST = 14

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import click
 
-from lifeboat_daemon.cli.output import Output
+from lifeboat_cli.terminal.output import Output
 from lifeboat_keys import proving, words
 from lifeboat_keys.errors import BadWords
 from lifeboat_keys.user_key import UserKey

@@ -12,10 +12,10 @@ from typing import Any
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon import config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AmbiguousAgent, ConfigError, UnknownAgent
-from lifeboat_daemon.folder_names import names_in
+from lifeboat_core.errors import AmbiguousAgent, ConfigError, UnknownAgent
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import names_in
+from lifeboat_core.settings import config
 
 SETTINGS = "settings"
 AGENT_FILE = "agent.toml"
@@ -23,7 +23,7 @@ AGENT_FILE = "agent.toml"
 _GOOD = ".good.toml"
 """Copies of agents' files that could be used, in `state/`."""
 _VAULT_FILE = "vault.db"
-"""As `lifeboat_endpoint.vault` calls it, which is too heavy for the daemon."""
+"""As `lifeboat_vault.vault` calls it, which is too heavy for the daemon."""
 _EARLIEST_YEAR, _LATEST_YEAR = 1900, 9000
 
 

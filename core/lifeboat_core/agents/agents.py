@@ -11,22 +11,22 @@ from pathlib import Path
 from lifeboat_adapters.contract import FoundAgent
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import leftovers, withheld
-from lifeboat_daemon.agent import AGENT_FILE, Agent, everyone, find, read, save, write_setting
-from lifeboat_daemon.capture import databases, guard, installed
-from lifeboat_daemon.capture.look import MOUNTS, ROOT
-from lifeboat_daemon.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
-from lifeboat_daemon.folder_names import folders_in, is_there, paths_in
-from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.readable_json import is_utf8, printable
-from lifeboat_daemon.remotes import aside
-from lifeboat_daemon.state_db import StateDb, throw_away
-from lifeboat_endpoint.errors import VaultError
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import leftovers, withheld
+from lifeboat_core.agents.agent import AGENT_FILE, Agent, everyone, find, read, save, write_setting
+from lifeboat_core.agents.locks import agent_lock, home_lock
+from lifeboat_core.capture import databases, guard, installed
+from lifeboat_core.capture.look import MOUNTS, ROOT
+from lifeboat_core.capture.report import LAST_CAPTURE, ROOT_MISSING, CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import AlreadyProtected, ConfigError, NameRefused, WorkspaceRefused
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
+from lifeboat_core.remotes import aside
+from lifeboat_core.state.state_db import StateDb, throw_away
+from lifeboat_core.texts.readable_json import is_utf8, printable
+from lifeboat_vault.errors import VaultError
+from lifeboat_vault.vault import Vault
 
 KEPT_FOR = timedelta(days=30)
 REMOVED = ".removed-"

@@ -14,12 +14,12 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import Entry, State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, not_captured, scan
-from lifeboat_daemon.capture.read import OverLimit, Unstable
-from lifeboat_daemon.capture.scan import HeldRoots, Scan
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import count_text
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import ignore, not_captured, scan
+from lifeboat_core.capture.read import OverLimit, Unstable
+from lifeboat_core.capture.scan import HeldRoots, Scan
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import count_text
 
 OWNER, ATTRIBUTES, HARD_LINKS, HOLES, SPECIAL_BITS = (
     "owner",

@@ -7,10 +7,10 @@ import time
 from pathlib import Path
 
 from lifeboat_alf import ids
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import folders_in
-from lifeboat_endpoint.errors import VaultError, VaultMissing
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in
+from lifeboat_vault.errors import VaultError, VaultMissing
 
 OLD_SECONDS = 3600
 """Whoever is still at work with a temporary file is done with it by then."""

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_daemon.capture import sqlite_files
-from lifeboat_daemon.capture.read import OverLimit, Unstable
-from lifeboat_daemon.capture.tree import LARGEST
-from lifeboat_daemon.restore.contents import Wanted
+from lifeboat_core.capture import sqlite_files
+from lifeboat_core.capture.read import OverLimit, Unstable
+from lifeboat_core.capture.tree import LARGEST
+from lifeboat_core.restore.contents import Wanted
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.system_refusals import of_system
+from lifeboat_core.errors import Busy
+from lifeboat_core.system_refusals import of_system
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 UNASKED = frozenset({"capture", "verify", "thin", "drop versions"})
 """Purposes of what the service does by itself."""

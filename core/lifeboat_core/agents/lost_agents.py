@@ -1,7 +1,7 @@
 """Agents whose description is lost: written again from what `state/` and their vaults still say, or named.
 
-`lifeboat_daemon.agent` reads a lost `agents/<id>.toml` from its copy in `state/`. Where both are lost, the vault still
-knows which folder was captured.
+`lifeboat_core.agents.agent` reads a lost `agents/<id>.toml` from its copy in `state/`. Where both are lost, the vault
+still knows which folder was captured.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import contextlib
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
+from lifeboat_core.system_refusals import system_errors
 
 
 def rebuild(context: Context) -> list[str]:
@@ -80,8 +80,8 @@ def _from_vaults(context: Context) -> list[str]:
 
 def _described(context: Context, agent_id: str) -> Agent | None:
     """The agent as its vault knows it; None where that does not say which folder was captured."""
-    from lifeboat_daemon.capture import installed
-    from lifeboat_daemon.restore import contents
+    from lifeboat_core.capture import installed
+    from lifeboat_core.restore import contents
 
     with context.vault(agent_id) as vault:
         known, head = vault.get(installed.DECISION) or {}, vault.head()
@@ -101,7 +101,7 @@ def _described(context: Context, agent_id: str) -> Agent | None:
 def _is_from_here(context: Context, agent_id: str) -> bool:
     """Whether a workspace was captured into a vault; into that of an import which was cut off, none was. One that does
     not open may have been."""
-    from lifeboat_daemon.capture import installed
+    from lifeboat_core.capture import installed
 
     try:
         with context.vault(agent_id) as vault:

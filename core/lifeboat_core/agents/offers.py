@@ -19,11 +19,12 @@ import msgspec
 
 from lifeboat_alf.seams.files import read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon import config, state_cache
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConfigError
-from lifeboat_daemon.words import argument
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.errors import ConfigError
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings import config
+from lifeboat_core.state import state_cache
+from lifeboat_core.texts.words import argument
 
 FILE = "offers.toml"
 DISMISSED = "dismissed"

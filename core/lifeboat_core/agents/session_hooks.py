@@ -13,18 +13,18 @@ from pathlib import Path
 from lifeboat_adapters.errors import NoHook
 from lifeboat_adapters.session_hooks import HookOrder, HookPlan
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon import programs
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import HookFailed
-from lifeboat_daemon.interpreter import python
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.path_variables import HOME as VARIABLE
-from lifeboat_daemon.runtime_folder import real_place, without_links
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_daemon.words import argument
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import HookFailed
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.path_variables import HOME as VARIABLE
+from lifeboat_core.machine.runtime_folder import real_place, without_links
+from lifeboat_core.processes import programs
+from lifeboat_core.processes.interpreter import python
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.words import argument
 
-_WITHOUT_SCRIPT = "import sys; from lifeboat_daemon.cli import main; sys.exit(main())"
+_WITHOUT_SCRIPT = "import sys; from lifeboat_cli import main; sys.exit(main())"
 
 
 def order(context: Context, agent: Agent) -> HookOrder:

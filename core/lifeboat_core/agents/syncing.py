@@ -7,19 +7,19 @@ from collections.abc import Callable
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import retention
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import report_document
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health import due, second_copies
-from lifeboat_daemon.health.states import ERROR, OK, WAITING
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.outcome import report_document
+from lifeboat_core.capture.run import capture
+from lifeboat_core.health import due, second_copies
+from lifeboat_core.health.states import ERROR, OK, WAITING
+from lifeboat_core.history import retention
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.errors import RemoteDamaged
 
 
 def sync(context: Context, agent: Agent, *, full: bool = False, paced: bool = False, care: bool = True) -> JsonObject:
@@ -53,7 +53,7 @@ def sent(
 def _sent(
     context: Context, agent: Agent, config: RemoteConfig, tell: Callable[[str, int, int | None], None]
 ) -> JsonObject:
-    from lifeboat_daemon.remotes import sending
+    from lifeboat_core.remotes import sending
 
     if config.problem is not None:
         return _failed(config, ERROR, config.problem, second_copies.UNUSABLE, "lifeboat doctor")
@@ -86,7 +86,7 @@ def _read_back_if_due(context: Context, agent: Agent, config: RemoteConfig) -> N
 
 def _read_back(context: Context, agent: Agent, config: RemoteConfig) -> None:
     """Verify a remote as the service does it. Raises RemoteDamaged for a copy that does not hold."""
-    from lifeboat_daemon.remotes import drilling
+    from lifeboat_core.remotes import drilling
 
     found = drilling.read_back(context, agent, config)
     if not found["ok"]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lifeboat_alf import layout
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.vault import Vault
 
 _DECISION, _GAPS = "withheld", "gaps"
 _ROWS = ".jsonl"

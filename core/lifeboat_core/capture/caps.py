@@ -9,9 +9,9 @@ from datetime import timedelta
 
 from lifeboat_adapters.contract import Cap, Root
 from lifeboat_alf import times
-from lifeboat_daemon.capture.scan import FILE, Found
-from lifeboat_daemon.seen import Known
-from lifeboat_daemon.words import time_text
+from lifeboat_core.capture.scan import FILE, Found
+from lifeboat_core.capture.seen import Known
+from lifeboat_core.texts.words import time_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from lifeboat_alf import codec, ids, layout, partitions
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Step
 from lifeboat_alf.partitions import Ledger
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.name_conflicts import find_conflicts
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import path_text
-from lifeboat_endpoint.errors import DraftInvalid
-from lifeboat_endpoint.vault import Draft, RecordPut, SequenceRow, Vault
+from lifeboat_core.agents.name_conflicts import find_conflicts
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import path_text
 from lifeboat_keys import signing
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault import Draft, RecordPut, SequenceRow, Vault
 
 SEEN_AT = "seen_at"
 """The fact that names the sequence whose files the stat cache describes."""

@@ -9,20 +9,20 @@ from typing import Any
 from lifeboat_adapters.secrets import cutting
 from lifeboat_alf import layout, metas
 from lifeboat_alf.metas import is_file
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import lookalikes
-from lifeboat_daemon.capture.lookalikes import Place, Places
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.capture.secrets import DECISION as SECRETS
-from lifeboat_daemon.capture.secrets import EXPOSED, is_cut_for_look
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownPath
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import file_name
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import lookalikes
+from lifeboat_core.capture.lookalikes import Place, Places
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.capture.secrets import DECISION as SECRETS
+from lifeboat_core.capture.secrets import EXPOSED, is_cut_for_look
+from lifeboat_core.errors import UnknownPath
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import state_documents
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import file_name
+from lifeboat_vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from lifeboat_adapters.errors import AdapterError, DatabaseAbsent
 from lifeboat_alf import codec, layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.capture.kept_rows import KeptRows, find_kept_rows
-from lifeboat_daemon.capture.look import Look
-from lifeboat_daemon.capture.secrets import Cutter
-from lifeboat_daemon.capture.session import Session
+from lifeboat_core.capture.kept_rows import KeptRows, find_kept_rows
+from lifeboat_core.capture.look import Look
+from lifeboat_core.capture.secrets import Cutter
+from lifeboat_core.capture.session import Session
 
 FACT = "databases"
 """Where `state.db` keeps what the databases looked like when they were read."""

@@ -15,7 +15,7 @@ from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import identity_version, unwrapped
 from lifeboat_alf.json_shapes import as_object, as_text, objects_in
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_core.capture.overlay import Overlay
 
 IDENTITY, PRINCIPALS, HINTS, MANIFEST = "identity", "principals", "runtime_hints", "manifest"
 _VERSIONED = ("id", "agent_id", "version", "updated_at")

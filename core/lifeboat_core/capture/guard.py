@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lifeboat_alf import times
 from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_vault.vault import SequenceRow
 
 DECISION = "held"
 ACCEPTED = "accepted"

@@ -16,9 +16,9 @@ from lifeboat_adapters.errors import AdapterError, NotAWorkspace
 from lifeboat_alf import layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.session import Session
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.session import Session
+from lifeboat_vault.vault import SequenceRow, Vault
 
 DECISION = "installation"
 """The vault's decision that keeps where the runtime of a workspace was last found."""

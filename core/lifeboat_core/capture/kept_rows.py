@@ -13,11 +13,11 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf import metas
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import withheld
-from lifeboat_daemon.capture.installed import advice, taken_as_it_stands
-from lifeboat_daemon.capture.look import Look
-from lifeboat_daemon.capture.row_cuts import FILE as MEMORIES
-from lifeboat_daemon.capture.session import Session
+from lifeboat_core.agents import withheld
+from lifeboat_core.capture.installed import advice, taken_as_it_stands
+from lifeboat_core.capture.look import Look
+from lifeboat_core.capture.row_cuts import FILE as MEMORIES
+from lifeboat_core.capture.session import Session
 
 
 @dataclass(slots=True)

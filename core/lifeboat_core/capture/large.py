@@ -8,9 +8,9 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from lifeboat_alf import layout, times
-from lifeboat_daemon.capture.scan import FILE, Found
-from lifeboat_daemon.room import Room
-from lifeboat_daemon.words import argument, size_text, time_text
+from lifeboat_core.capture.scan import FILE, Found
+from lifeboat_core.history.room import Room
+from lifeboat_core.texts.words import argument, size_text, time_text
 
 PACED_SIZE = 50 << 20
 

@@ -16,8 +16,8 @@ from lifeboat_adapters.credentials import Need
 from lifeboat_alf import codec, layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-from lifeboat_daemon import state_documents as documents
-from lifeboat_daemon.capture.overlay import Overlay
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.state import state_documents as documents
 
 DECISION = "links"
 """Where the vault keeps the links that captures made: [[capability, credential id]]. Others came with an archive."""

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from lifeboat_adapters.contract import Adapter, Installation, Root
 from lifeboat_alf import codec, layout
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.capture import ignore, names, scan
-from lifeboat_daemon.capture.commit import SEEN_AT
-from lifeboat_daemon.capture.installed import Installed, advice, find, taken_as_it_stands
-from lifeboat_daemon.capture.read import OverLimit, Unstable
-from lifeboat_daemon.capture.report import CAPTURE
-from lifeboat_daemon.capture.scan import FOLDER, HeldRoots, Scan
-from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.seen import Known, StatKey
+from lifeboat_core.capture import ignore, names, scan
+from lifeboat_core.capture.commit import SEEN_AT
+from lifeboat_core.capture.installed import Installed, advice, find, taken_as_it_stands
+from lifeboat_core.capture.read import OverLimit, Unstable
+from lifeboat_core.capture.report import CAPTURE
+from lifeboat_core.capture.scan import FOLDER, HeldRoots, Scan
+from lifeboat_core.capture.seen import Known, StatKey
+from lifeboat_core.capture.session import Session
 
 RULES, ROOT, IGNORE, MOUNTS = "rules", "root", "ignore", "mounts"
 _NEVER_SEEN = StatKey(-1, -1, -1, -1, 0)

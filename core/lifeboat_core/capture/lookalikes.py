@@ -16,7 +16,7 @@ from lifeboat_adapters.secrets.finder import encodable
 from lifeboat_adapters.secrets.looks import Look
 from lifeboat_alf.decoding import decode
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.state_db import StateDb
+from lifeboat_core.state.state_db import StateDb
 
 FACT = "lookalikes"
 """Where the caches keep them: {archive path: [[line, kind], ...]}."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import FIX, KINDS, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import is_there
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.report import FIX, KINDS, LAST_CAPTURE, NAMED, NOT_READ, OVER_LIMIT, PENDING
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import is_there
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.system_refusals import system_errors
 
 FILES = "not_captured_files"
 """The fact of `state.db` that has the reason of every file whose present version is not kept, by archive path."""

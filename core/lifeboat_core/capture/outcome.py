@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import KEPT_OUT, ROOT_MISSING, CaptureReport
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.report import KEPT_OUT, ROOT_MISSING, CaptureReport
 
 
 def report_document(agent: Agent, report: CaptureReport) -> JsonObject:

@@ -10,9 +10,9 @@ from lifeboat_alf import layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE
 from lifeboat_alf.state import BodyAbsent, Entry, State
-from lifeboat_daemon.name_conflicts import FILE
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.vault import EntryPut
+from lifeboat_core.agents.name_conflicts import FILE
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.vault import EntryPut
 
 
 class Overlay:

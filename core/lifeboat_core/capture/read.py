@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lifeboat_alf import metas
 from lifeboat_alf.seams.files import FileOperations, StrPath
-from lifeboat_daemon.seen import StatKey
+from lifeboat_core.capture.seen import StatKey
 
 TRIES = 3
 PAUSE_SECONDS = 0.005

@@ -15,10 +15,10 @@ from lifeboat_alf.json_shapes import as_object, texts_in
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon.capture import matching
-from lifeboat_daemon.capture.matching import EDITED, REVIVED, SAME, SPACED, File, Match, New, Old
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.references import names_in
+from lifeboat_core.capture import matching
+from lifeboat_core.capture.matching import EDITED, REVIVED, SAME, SPACED, File, Match, New, Old
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.references import names_in
 
 YOUNG = timedelta(days=30)
 PRIMARY = "{primary}"

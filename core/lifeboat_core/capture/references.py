@@ -8,8 +8,8 @@ from itertools import chain
 
 from lifeboat_alf import layout, metas
 from lifeboat_alf.json_shapes import texts_in
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.state_db import StateDb
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.state.state_db import StateDb
 
 _NAMES = re.compile(r"`([^`\n]{1,200})`|\]\(([^)\n]{1,200})\)|((?<![\w.-])[\w.-]+(?:/[\w .-]*[\w-])*\.\w{1,8})")
 _WORTH_A_LOOK = re.compile(r"`|\]\(|\.\w")

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.words import count_text, path_text
+from lifeboat_core.texts.words import count_text, path_text
 
 CAPTURE = "capture"
 """The kind of a sequence that a capture makes."""

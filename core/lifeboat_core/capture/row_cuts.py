@@ -18,10 +18,10 @@ from typing import Any
 from lifeboat_adapters.secrets.finder import Known, encodable
 from lifeboat_alf import codec, metas
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.capture import lookalikes
-from lifeboat_daemon.capture.lookalikes import Place
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.secrets import Cutter
+from lifeboat_core.capture import lookalikes
+from lifeboat_core.capture.lookalikes import Place
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.secrets import Cutter
 
 Values = tuple[Any, ...]
 

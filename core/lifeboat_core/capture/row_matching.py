@@ -23,7 +23,7 @@ from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record
-from lifeboat_daemon.capture.records import Lookup, Origin, Outcome
+from lifeboat_core.capture.records import Lookup, Origin, Outcome
 
 Values = tuple[Any, ...]
 

@@ -16,7 +16,7 @@ from lifeboat_adapters.database_reading import from_json, read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore, MemoryTable
 from lifeboat_alf import codec
-from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, HELD_ROWS
+from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, HELD_ROWS
 
 BATCH = 500
 """Rows that are searched for secrets, and packed, together."""

@@ -13,10 +13,10 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon.capture.row_cuts import MARK
-from lifeboat_daemon.capture.row_reading import stored
-from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, Line
-from lifeboat_daemon.state_db import StateDb
+from lifeboat_core.capture.row_cuts import MARK
+from lifeboat_core.capture.row_reading import stored
+from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, Line
+from lifeboat_core.state.state_db import StateDb
 
 DECISION = "rows"
 """Where the vault keeps which store's rows were captured: {"runtime", "name", "records"}. The latter are ids of

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.state_db import SHADOW, StateDb
+from lifeboat_core.state.state_db import SHADOW, StateDb
 
 HELD, CAME, GONE = 0, 1, 2
 """What a line says of its record: a row held it; a row may hold it, for it came from elsewhere; its row went."""

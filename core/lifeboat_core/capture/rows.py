@@ -15,20 +15,20 @@ from lifeboat_alf import records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import State
-from lifeboat_daemon import withheld
-from lifeboat_daemon.capture import lookalikes, row_cuts
-from lifeboat_daemon.capture.databases import Databases
-from lifeboat_daemon.capture.look import Look
-from lifeboat_daemon.capture.records import Lookup, Memories, Origin
-from lifeboat_daemon.capture.row_matching import Past, RowMemories, Source
-from lifeboat_daemon.capture.row_reading import BATCH, Differing, Found, Keep, compare
-from lifeboat_daemon.capture.row_rebuild import DECISION, Rebuild, is_marked
-from lifeboat_daemon.capture.row_shadow import CAME, GONE, HELD, Line, Shadow
-from lifeboat_daemon.capture.secrets import Cutter
-from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.tree import Tree
-from lifeboat_daemon.capture.vectors import Staging, VectorChanges
-from lifeboat_daemon.state_db import SHADOW
+from lifeboat_core.agents import withheld
+from lifeboat_core.capture import lookalikes, row_cuts
+from lifeboat_core.capture.databases import Databases
+from lifeboat_core.capture.look import Look
+from lifeboat_core.capture.records import Lookup, Memories, Origin
+from lifeboat_core.capture.row_matching import Past, RowMemories, Source
+from lifeboat_core.capture.row_reading import BATCH, Differing, Found, Keep, compare
+from lifeboat_core.capture.row_rebuild import DECISION, Rebuild, is_marked
+from lifeboat_core.capture.row_shadow import CAME, GONE, HELD, Line, Shadow
+from lifeboat_core.capture.secrets import Cutter
+from lifeboat_core.capture.session import Session
+from lifeboat_core.capture.tree import Tree
+from lifeboat_core.capture.vectors import Staging, VectorChanges
+from lifeboat_core.state.state_db import SHADOW
 
 RACY_NS = 2_000_000_000
 """A database that was written so shortly before the look is compared again at the next one, whatever its stat says."""

@@ -14,13 +14,14 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.mass_removal import Limits
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import clock_trust, search, withheld
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import databases, guard, linkage, lookalikes, not_captured
-from lifeboat_daemon.capture.commit import SEEN_AT, commit
-from lifeboat_daemon.capture.installed import remember, taken_as_it_stands
-from lifeboat_daemon.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
-from lifeboat_daemon.capture.report import (
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture import databases, guard, linkage, lookalikes, not_captured
+from lifeboat_core.capture.commit import SEEN_AT, commit
+from lifeboat_core.capture.installed import remember, taken_as_it_stands
+from lifeboat_core.capture.look import IGNORE, MOUNTS, ROOT, RULES, Look, look
+from lifeboat_core.capture.report import (
     CAPTURE,
     CAPTURED,
     FAILED,
@@ -35,18 +36,19 @@ from lifeboat_daemon.capture.report import (
     UNCHANGED,
     CaptureReport,
 )
-from lifeboat_daemon.capture.secrets import DECISION as SECRETS
-from lifeboat_daemon.capture.secrets import EXPOSED
-from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.work import SHARING, Work, staging_folder
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, DiskFull, UnexpectedError
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.state_db import StateDb, is_for_want_of_writing, throw_away
-from lifeboat_daemon.system_refusals import as_known, of_system, system_errors
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.errors import RedactedMeanwhile, VaultFull, VaultUnusable
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.capture.secrets import DECISION as SECRETS
+from lifeboat_core.capture.secrets import EXPOSED
+from lifeboat_core.capture.session import Session
+from lifeboat_core.capture.work import SHARING, Work, staging_folder
+from lifeboat_core.errors import Busy, DiskFull, UnexpectedError
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.memories import search
+from lifeboat_core.state.state_db import StateDb, is_for_want_of_writing, throw_away
+from lifeboat_core.system_refusals import as_known, of_system, system_errors
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.errors import RedactedMeanwhile, VaultFull, VaultUnusable
+from lifeboat_vault.vault import SequenceRow, Vault
 
 _CACHE_LOST = "the next capture reads every file again"
 

@@ -18,10 +18,10 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, StrPath
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.capture import names, sqlite_files
-from lifeboat_daemon.capture.ignore import FILE_NAME, LARGEST, Ignore
-from lifeboat_daemon.capture.read import has_usual_rights, key_of, read_file
-from lifeboat_daemon.seen import Known, StatKey
+from lifeboat_core.capture import names, sqlite_files
+from lifeboat_core.capture.ignore import FILE_NAME, LARGEST, Ignore
+from lifeboat_core.capture.read import has_usual_rights, key_of, read_file
+from lifeboat_core.capture.seen import Known, StatKey
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 DEEPEST = 200

@@ -29,11 +29,11 @@ from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.capture import lookalikes
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.prints import Prints, shapes_in
-from lifeboat_daemon.purge.keep_out import KeepOut
+from lifeboat_core.capture import lookalikes
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.prints import Prints, shapes_in
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.state import state_documents
 from lifeboat_keys import sealing
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.home_keys import HomeKeys

@@ -7,15 +7,15 @@ from typing import Any
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.state import State
-from lifeboat_daemon import search
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
-from lifeboat_daemon.config import Config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.report import ROOT_MISSING, CaptureReport
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import search
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.settings.config import Config
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_vault.vault import SequenceRow, Vault
 
 
 @dataclass(frozen=True, slots=True)

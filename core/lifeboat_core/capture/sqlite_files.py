@@ -19,8 +19,8 @@ from typing import NamedTuple
 from lifeboat_adapters import database_checks
 from lifeboat_alf.seams.files import FileOperations, FolderEntry, NotRegular, StrPath
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
-from lifeboat_daemon.seen import StatKey
+from lifeboat_core.capture.read import TICKS_NS, TRIES, Content, OverLimit, Unstable, key_of, read_file
+from lifeboat_core.capture.seen import StatKey
 
 HEADER = b"SQLite format 3\0"
 WAL, JOURNAL = "-wal", "-journal"

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture.read import key_of
-from lifeboat_daemon.capture.scan import FILE, Found, Scan
+from lifeboat_core.capture.read import key_of
+from lifeboat_core.capture.scan import FILE, Found, Scan
 
 SETTLED_NS = 1_000_000_000
 BEING_WRITTEN = "its files are being written; its last version stays until they are left alone"

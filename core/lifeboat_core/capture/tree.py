@@ -18,19 +18,19 @@ from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.capture import lookalikes, names, read, sqlite_files
-from lifeboat_daemon.capture.caps import Caps
-from lifeboat_daemon.capture.large import LargeFiles
-from lifeboat_daemon.capture.lookalikes import Places
-from lifeboat_daemon.capture.media import media_type
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.read import OverLimit, Unstable
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.scan import FILE, FOLDER, LINK, Found, Scan
-from lifeboat_daemon.capture.secrets import Cutter
-from lifeboat_daemon.name_conflicts import find_conflicts, parents
-from lifeboat_daemon.purge.keep_out import LEFT_OUT, KeepOut
-from lifeboat_daemon.seen import Known
+from lifeboat_core.agents.name_conflicts import find_conflicts, parents
+from lifeboat_core.capture import lookalikes, names, read, sqlite_files
+from lifeboat_core.capture.caps import Caps
+from lifeboat_core.capture.large import LargeFiles
+from lifeboat_core.capture.lookalikes import Places
+from lifeboat_core.capture.media import media_type
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.read import OverLimit, Unstable
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.scan import FILE, FOLDER, LINK, Found, Scan
+from lifeboat_core.capture.secrets import Cutter
+from lifeboat_core.capture.seen import Known
+from lifeboat_core.purge.keep_out import LEFT_OUT, KeepOut
 
 RACY_NS = 2_000_000_000
 LARGEST = 64 << 20

@@ -15,8 +15,8 @@ from lifeboat_alf import embeddings
 from lifeboat_alf.embeddings import CHUNK, Chunk, Kind
 from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_vault.errors import VaultDamaged
 
 SOURCE = "runtime"
 """Who computed these vectors (ALF §3.1.6)."""

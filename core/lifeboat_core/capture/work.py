@@ -19,26 +19,28 @@ from lifeboat_alf.mass_removal import Limits as LossLimits
 from lifeboat_alf.mass_removal import is_workspace_file
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Entry
-from lifeboat_daemon import clock_trust, room, withheld
-from lifeboat_daemon.capture import commit, guard, linkage, lookalikes, references, stores
-from lifeboat_daemon.capture.databases import Databases, Stored
-from lifeboat_daemon.capture.documents import IDENTITY, Documents
-from lifeboat_daemon.capture.installed import taken_as_it_stands
-from lifeboat_daemon.capture.large import LargeFiles, Limits
-from lifeboat_daemon.capture.look import Look
-from lifeboat_daemon.capture.names import archive_name
-from lifeboat_daemon.capture.read import has_usual_rights
-from lifeboat_daemon.capture.records import Lookup, Memories, Origin, Outcome
-from lifeboat_daemon.capture.report import CAPTURE
-from lifeboat_daemon.capture.row_cuts import FILE as ROWS
-from lifeboat_daemon.capture.rows import Rows
-from lifeboat_daemon.capture.secrets import DECISION as SECRETS
-from lifeboat_daemon.capture.secrets import Cutter
-from lifeboat_daemon.capture.session import Session
-from lifeboat_daemon.capture.tree import Tree
-from lifeboat_daemon.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_core.agents import withheld
+from lifeboat_core.capture import commit, guard, linkage, lookalikes, references, stores
+from lifeboat_core.capture.databases import Databases, Stored
+from lifeboat_core.capture.documents import IDENTITY, Documents
+from lifeboat_core.capture.installed import taken_as_it_stands
+from lifeboat_core.capture.large import LargeFiles, Limits
+from lifeboat_core.capture.look import Look
+from lifeboat_core.capture.names import archive_name
+from lifeboat_core.capture.read import has_usual_rights
+from lifeboat_core.capture.records import Lookup, Memories, Origin, Outcome
+from lifeboat_core.capture.report import CAPTURE
+from lifeboat_core.capture.row_cuts import FILE as ROWS
+from lifeboat_core.capture.rows import Rows
+from lifeboat_core.capture.secrets import DECISION as SECRETS
+from lifeboat_core.capture.secrets import Cutter
+from lifeboat_core.capture.session import Session
+from lifeboat_core.capture.tree import Tree
+from lifeboat_core.history import room
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.state.state_documents import ALL, HOME_MODE, RIGHTS, WORKSPACE_MODE
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.vault import SequenceRow
 
 Measures = tuple[list[SequenceRow], int, datetime, LossLimits]
 """What the guard measures a loss by."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lifeboat_daemon.exchange.encrypted import Archive, Encryption, new_archive, opened
-from lifeboat_daemon.exchange.exporting import ExportReport, export, workspace_as_sequence
-from lifeboat_daemon.exchange.importing import ImportReport, import_
+from lifeboat_core.exchange.encrypted import Archive, Encryption, new_archive, opened
+from lifeboat_core.exchange.exporting import ExportReport, export, workspace_as_sequence
+from lifeboat_core.exchange.importing import ImportReport, import_
 
 __all__ = [
     "Archive",

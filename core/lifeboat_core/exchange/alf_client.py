@@ -17,7 +17,7 @@ from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.errors import NoAlfClient
+from lifeboat_core.errors import NoAlfClient
 
 AGENT_FILE = ".alf-agent-id"
 FOLDER = ".alf"

@@ -13,12 +13,12 @@ from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import HostedHistoryError
-from lifeboat_daemon.exchange.alf_client import TrackedAgent
-from lifeboat_daemon.exchange.alf_service import HostedFile
-from lifeboat_endpoint.legacy import accepting
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.errors import HostedHistoryError
+from lifeboat_core.exchange.alf_client import TrackedAgent
+from lifeboat_core.exchange.alf_service import HostedFile
+from lifeboat_core.home.context import Context
+from lifeboat_vault.legacy import accepting
+from lifeboat_vault.vault import Vault
 
 
 @dataclass(slots=True)

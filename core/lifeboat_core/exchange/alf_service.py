@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import urlsplit
 
-from lifeboat_daemon import http_addresses
-from lifeboat_daemon.errors import BadSetting, HostedHistoryError, NetworkError
-from lifeboat_daemon.exchange.alf_client import ClientSettings
-from lifeboat_daemon.http_session import Session
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.errors import BadSetting, HostedHistoryError, NetworkError
+from lifeboat_core.exchange.alf_client import ClientSettings
+from lifeboat_core.network import http_addresses
+from lifeboat_core.network.http_session import Session
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_vault.errors import RemoteDamaged
 
 LARGEST_FILE = 8 << 30
 """Bytes of one file that is fetched."""

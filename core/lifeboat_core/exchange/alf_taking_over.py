@@ -10,21 +10,21 @@ from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import is_whole, report_document
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, NoAlfClient
-from lifeboat_daemon.exchange.alf_client import TrackedAgent
-from lifeboat_daemon.exchange.alf_history import ClientHistory, fill_vault
-from lifeboat_daemon.exchange.alf_service import HostedService
-from lifeboat_daemon.exchange.importing import OTHERWISE
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.words import argument
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.capture.outcome import is_whole, report_document
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import AlreadyProtected, NoAlfClient
+from lifeboat_core.exchange.alf_client import TrackedAgent
+from lifeboat_core.exchange.alf_history import ClientHistory, fill_vault
+from lifeboat_core.exchange.alf_service import HostedService
+from lifeboat_core.exchange.importing import OTHERWISE
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.texts.words import argument
 
 FOUND, PROTECTED, KNOWN, KEPT, FAILED = "found", "protected", "known", "kept", "failed"
 

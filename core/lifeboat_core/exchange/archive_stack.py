@@ -14,8 +14,8 @@ from lifeboat_alf.errors import ApplyError, BaseMismatch, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import State
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.exchange.encrypted import Archive
+from lifeboat_core.exchange.encrypted import Archive
+from lifeboat_core.state import state_documents
 from lifeboat_keys import opened_by, signing
 
 NEEDS_A_SNAPSHOT = "lifeboat alf export RUNTIME FOLDER -o NEW, on the machine that has the agent"

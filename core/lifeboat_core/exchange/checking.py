@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Format
-from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused, UnknownFormat
 from lifeboat_alf import layout
 from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.validate import Finding, Validation, validate
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange import encrypted
-from lifeboat_daemon.exchange.conversion_source import ALF, decrypted, is_zip, refuse_irregular
-from lifeboat_daemon.exchange.encrypted import Archive
-from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_core.exchange import encrypted
+from lifeboat_core.exchange.conversion_source import ALF, decrypted, is_zip, refuse_irregular
+from lifeboat_core.exchange.encrypted import Archive
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.state import state_documents
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Format
+from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused, UnknownFormat
 from lifeboat_keys import opened_by
 
 

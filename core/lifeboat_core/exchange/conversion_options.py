@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Format, Kind, Option, Options, Value
-from lifeboat_daemon.errors import OptionRefused
-from lifeboat_daemon.words import listed
+from lifeboat_core.errors import OptionRefused
+from lifeboat_core.texts.words import listed
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Format, Kind, Option, Options, Value
 
 _SAID_BY_NAMES = {".gz": "gzip", ".ndjson": "stream"}
 """What the ending of a target's name says, as the option that says it too."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome, counted
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.interchange.contract import Notice
 
 LOST = frozenset({Outcome.OMITTED, Outcome.UNRESOLVED, Outcome.REJECTED})
 """What does not stand in the target afterwards."""

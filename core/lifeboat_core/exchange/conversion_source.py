@@ -9,18 +9,18 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Format, Options, Reading, Surroundings
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import State
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, NothingToExport
-from lifeboat_daemon.exchange import encrypted, foreign, instance_notes
-from lifeboat_daemon.exchange.encrypted import SUFFIX, Archive
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.restore import contents
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.errors import ExchangeError, NothingToExport
+from lifeboat_core.exchange import encrypted, foreign, instance_notes
+from lifeboat_core.exchange.encrypted import SUFFIX, Archive
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.restore import contents
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Format, Options, Reading, Surroundings
 from lifeboat_keys.errors import NoAgentKey
 
 ALF = "alf"

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.contract import Format, Identity, Options, Surroundings, Value, Written
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon import user_keys
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import OptionRefused
-from lifeboat_daemon.exchange import conversion_options, conversion_source, encrypted, instance_notes
-from lifeboat_daemon.exchange.conversion_report import Conversion
-from lifeboat_daemon.exchange.conversion_source import ALF, How, Opened, Source, is_address
-from lifeboat_daemon.exchange.encrypted import Archive, Encryption
-from lifeboat_daemon.exchange.new_file import new_file, refuse_existing
-from lifeboat_daemon.locks import file_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_core.agents.locks import file_lock
+from lifeboat_core.errors import OptionRefused
+from lifeboat_core.exchange import conversion_options, conversion_source, encrypted, instance_notes
+from lifeboat_core.exchange.conversion_report import Conversion
+from lifeboat_core.exchange.conversion_source import ALF, How, Opened, Source, is_address
+from lifeboat_core.exchange.encrypted import Archive, Encryption
+from lifeboat_core.exchange.new_file import new_file, refuse_existing
+from lifeboat_core.home import user_keys
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.contract import Format, Identity, Options, Surroundings, Value, Written
 
 PURPOSE = "convert"
 _PRODUCER_LIMIT = 64

@@ -19,11 +19,11 @@ from typing import BinaryIO
 from lifeboat_alf import layout
 from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import user_keys
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, MisleadingName
-from lifeboat_daemon.exchange.new_file import new_file
-from lifeboat_daemon.words import argument
+from lifeboat_core.errors import ExchangeError, MisleadingName
+from lifeboat_core.exchange.new_file import new_file
+from lifeboat_core.home import user_keys
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import argument
 from lifeboat_keys import age, age_header
 from lifeboat_keys.errors import AgeError, NoKey, NotForYourKey
 from lifeboat_keys.user_key import UserPublic

@@ -20,24 +20,24 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import left_out
-from lifeboat_daemon.capture.report import ROOT_MISSING, CaptureReport
-from lifeboat_daemon.capture.run import capture, capture_into
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError, NothingToExport, NothingToRestore, SystemRefused
-from lifeboat_daemon.exchange import alf_client, encrypted
-from lifeboat_daemon.exchange.encrypted import Encryption
-from lifeboat_daemon.exchange.new_file import refuse_existing
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.errors import VaultFull, VaultUnusable
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture.outcome import left_out
+from lifeboat_core.capture.report import ROOT_MISSING, CaptureReport
+from lifeboat_core.capture.run import capture, capture_into
+from lifeboat_core.errors import ExchangeError, NothingToExport, NothingToRestore, SystemRefused
+from lifeboat_core.exchange import alf_client, encrypted
+from lifeboat_core.exchange.encrypted import Encryption
+from lifeboat_core.exchange.new_file import refuse_existing
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import target
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import argument
 from lifeboat_keys.errors import NoAgentKey
+from lifeboat_vault.errors import VaultFull, VaultUnusable
+from lifeboat_vault.vault import Vault
 
 THRESHOLD = "artifacts.threshold"
 _EPOCH = "1970-01-01T00:00:00.000Z"

@@ -11,18 +11,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lifeboat_adapters.interchange.contract import Notice, Reading
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import codec, container, ids, layout, metas, partitions, records, times
 from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange import foreign_documents
-from lifeboat_daemon.progress import Tell
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault
+from lifeboat_core.exchange import foreign_documents
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_formats.interchange.contract import Notice, Reading
+from lifeboat_formats.interchange.errors import SourceRefused
 from lifeboat_keys import signing
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault
 
 KIND = "import"
 _THRESHOLD = "artifacts.threshold"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import codec, ids, layout
 from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.interchange.errors import SourceRefused
 
 
 def completed(path: str, body: bytes, agent_id: str, now: str) -> JsonObject:

@@ -14,33 +14,34 @@ from lifeboat_alf.documents import credentials_in_clear, without_payloads_in_cle
 from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import agents as registry
-from lifeboat_daemon import user_keys, withheld
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import linkage
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, ExchangeError
-from lifeboat_daemon.exchange import alf_client, encrypted
-from lifeboat_daemon.exchange.another_id import AnotherId, credentials_of_copy
-from lifeboat_daemon.exchange.archive_stack import ArchiveStack, opened_stack
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run, target
-from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore.finish import write_receipt
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.report import draft, gaps_in, left_without
-from lifeboat_daemon.restore.run import check_guards
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.restore.seen_code import seen_code
-from lifeboat_daemon.restore.surroundings import locate
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Vault, take_over
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import agents as registry
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.capture import linkage
+from lifeboat_core.errors import AlreadyProtected, ExchangeError
+from lifeboat_core.exchange import alf_client, encrypted
+from lifeboat_core.exchange.another_id import AnotherId, credentials_of_copy
+from lifeboat_core.exchange.archive_stack import ArchiveStack, opened_stack
+from lifeboat_core.home import user_keys
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.restore import RestoreOptions, RestoreReport, plan, run, target
+from lifeboat_core.restore import contents as contents_module
+from lifeboat_core.restore.finish import write_receipt
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.report import draft, gaps_in, left_without
+from lifeboat_core.restore.run import check_guards
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.restore.seen_code import seen_code
+from lifeboat_core.restore.surroundings import locate
+from lifeboat_core.texts.words import argument
 from lifeboat_keys import signing
 from lifeboat_keys.errors import OtherKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Vault, take_over
 
 KIND = "import"
 OTHERWISE = "openclaw"

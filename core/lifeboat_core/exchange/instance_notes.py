@@ -14,11 +14,11 @@ from typing import Any
 from lifeboat_alf import codec, ids
 from lifeboat_alf.errors import BadJson
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ExchangeError
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.system_refusals import of_system
-from lifeboat_daemon.words import argument
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import ExchangeError
+from lifeboat_core.home.context import Context
+from lifeboat_core.system_refusals import of_system
+from lifeboat_core.texts.words import argument
 
 
 class Notes(MutableMapping[str, Any]):

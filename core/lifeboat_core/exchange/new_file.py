@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from lifeboat_alf.seams.files import FileOperations, flush
-from lifeboat_daemon.errors import ExchangeError, FileExists
+from lifeboat_core.errors import ExchangeError, FileExists
 
 
 @contextmanager

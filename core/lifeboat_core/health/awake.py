@@ -19,8 +19,8 @@ import msgspec
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import write_atomic
-from lifeboat_daemon import state_cache
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import state_cache
 
 KEPT = timedelta(days=8)
 """Longer than anybody asks back: after seven days an agent is overdue however much the machine slept."""

@@ -6,7 +6,7 @@ import zlib
 from datetime import datetime
 
 from lifeboat_alf import times
-from lifeboat_daemon.health.standing import UNVERIFIED_FOR
+from lifeboat_core.health.standing import UNVERIFIED_FOR
 
 SAMPLE, WHOLE = "sample", "whole"
 LONGEST_DEFERRED = 14 * 86400.0

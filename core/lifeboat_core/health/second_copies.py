@@ -9,8 +9,8 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING, StatusReason
-from lifeboat_daemon.words import count_text, time_text
+from lifeboat_core.health.states import ERROR, FENCED, HELD, OK, WAITING, StatusReason
+from lifeboat_core.texts.words import count_text, time_text
 
 GRACE = timedelta(minutes=15)
 """So long something may be on its way before it is said that it waits."""

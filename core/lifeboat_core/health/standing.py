@@ -1,7 +1,7 @@
 """How agents stand: from facts to one word and a verdict, in the words that people, JSON and figures share.
 
-Pure and light. `lifeboat_daemon.status` gathers the facts, which needs vaults, caches and keys; whoever has them judges
-them here, again and again, as time passes.
+Pure and light. `lifeboat_core.health.status` gathers the facts, which needs vaults, caches and keys; whoever has them
+judges them here, again and again, as time passes.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.health.states import ERROR as ERROR
-from lifeboat_daemon.health.states import FENCED as FENCED
-from lifeboat_daemon.health.states import FOR_PEOPLE as FOR_PEOPLE
-from lifeboat_daemon.health.states import HELD as HELD
-from lifeboat_daemon.health.states import NEEDS_KEY as NEEDS_KEY
-from lifeboat_daemon.health.states import NEEDS_THE_USER as NEEDS_THE_USER
-from lifeboat_daemon.health.states import OK as OK
-from lifeboat_daemon.health.states import OVERDUE as OVERDUE
-from lifeboat_daemon.health.states import PAUSED as PAUSED
-from lifeboat_daemon.health.states import SYNCING as SYNCING
-from lifeboat_daemon.health.states import WAITING as WAITING
-from lifeboat_daemon.health.states import WORST_FIRST as WORST_FIRST
-from lifeboat_daemon.health.states import StatusReason
-from lifeboat_daemon.health.states import worst as worst
-from lifeboat_daemon.words import age_text, argument, count_text, listed, time_text
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import second_copies
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.health.states import ERROR as ERROR
+from lifeboat_core.health.states import FENCED as FENCED
+from lifeboat_core.health.states import FOR_PEOPLE as FOR_PEOPLE
+from lifeboat_core.health.states import HELD as HELD
+from lifeboat_core.health.states import NEEDS_KEY as NEEDS_KEY
+from lifeboat_core.health.states import NEEDS_THE_USER as NEEDS_THE_USER
+from lifeboat_core.health.states import OK as OK
+from lifeboat_core.health.states import OVERDUE as OVERDUE
+from lifeboat_core.health.states import PAUSED as PAUSED
+from lifeboat_core.health.states import SYNCING as SYNCING
+from lifeboat_core.health.states import WAITING as WAITING
+from lifeboat_core.health.states import WORST_FIRST as WORST_FIRST
+from lifeboat_core.health.states import StatusReason
+from lifeboat_core.health.states import worst as worst
+from lifeboat_core.texts.words import age_text, argument, count_text, listed, time_text
 
 UNVERIFIED_FOR = timedelta(hours=24)
 LONGEST_UNVERIFIED = timedelta(days=7)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import clock_trust, lost_agents, room, withheld
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.capture import guard, lookalikes, not_captured
-from lifeboat_daemon.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import is_there
-from lifeboat_daemon.health.standing import (
+from lifeboat_core.agents import lost_agents, withheld
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.capture import guard, lookalikes, not_captured
+from lifeboat_core.capture.report import FAILED, LAST_CAPTURE, ROOT_MISSING
+from lifeboat_core.health.standing import (
     ERROR,
     FENCED,
     HELD,
@@ -35,16 +33,20 @@ from lifeboat_daemon.health.standing import (
     summary,
     verdict,
 )
-from lifeboat_daemon.health.wakefulness import awake
-from lifeboat_daemon.purge.keep_out import FOUND, found_in, met_in
-from lifeboat_daemon.remotes import facts as remote_facts
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.state_documents import credentials_of
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_daemon.words import argument, path_text, size_text
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.vault import LAST_VERIFIED, Vault
+from lifeboat_core.health.wakefulness import awake
+from lifeboat_core.history import room
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import is_there
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.purge.keep_out import FOUND, found_in, met_in
+from lifeboat_core.remotes import facts as remote_facts
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.words import argument, path_text, size_text
 from lifeboat_keys.home_keys import KeyStatus
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.vault import LAST_VERIFIED, Vault
 
 __all__ = [
     "ERROR",

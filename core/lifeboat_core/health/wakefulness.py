@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.config import Config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.standing import Awake, Facts, unverified_since
-from lifeboat_daemon.schedule.awake import Ledger, awake_seconds, read, woke_at
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.awake import Ledger, awake_seconds, read, woke_at
+from lifeboat_core.health.standing import Awake, Facts, unverified_since
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings.config import Config
 
 
 def awake(

@@ -14,11 +14,11 @@ from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
 from lifeboat_alf.seams.files import read_all
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import erased
-from lifeboat_daemon.words import change_groups, count_text
-from lifeboat_endpoint.vault import AuditRow
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erased
+from lifeboat_core.texts.words import change_groups, count_text
+from lifeboat_vault.vault import AuditRow
 
 _TOLD = {
     "create": "the vault was made",

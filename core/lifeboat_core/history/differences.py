@@ -13,15 +13,15 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.metas import is_file
 from lifeboat_alf.records import is_deleted, origin_file
 from lifeboat_alf.state import BodyAbsent, Changes, EntryChange, Record, RecordChange, State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange import workspace_as_sequence
-from lifeboat_daemon.restore.diffs import MOST_LINES, unified
-from lifeboat_daemon.restore.opening import number_at
-from lifeboat_daemon.restore.options import fits
-from lifeboat_daemon.words import file_name, path_text
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.exchange import workspace_as_sequence
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.diffs import MOST_LINES, unified
+from lifeboat_core.restore.opening import number_at
+from lifeboat_core.restore.options import fits
+from lifeboat_core.texts.words import file_name, path_text
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.vault import Vault
 
 WORKSPACE = "workspace"
 _WORDS = {"meta": "touched"}

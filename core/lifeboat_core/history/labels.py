@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import timeline
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadLabel
-from lifeboat_daemon.restore.opening import number_at
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import BadLabel
+from lifeboat_core.history import timeline
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.opening import number_at
 
 LONGEST = 200
 """Characters."""

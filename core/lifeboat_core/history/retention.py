@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from lifeboat_daemon import clock_trust, leftovers, room
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.remotes import keeping
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.vault import Retention, ThinReport, Vault
-from lifeboat_endpoint.vault.retention import shorter, to_drop
+from lifeboat_core.agents import leftovers
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.history import room
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.remotes import keeping
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_vault.vault import Retention, ThinReport, Vault
+from lifeboat_vault.vault.retention import shorter, to_drop
 
 HOUR, DAY = 3600, 86400
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import size_text
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import size_text
+from lifeboat_vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

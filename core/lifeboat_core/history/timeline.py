@@ -10,14 +10,14 @@ from typing import Any
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.standing import LOCAL
-from lifeboat_daemon.remotes import acknowledged, aside, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.restore.opening import moment
-from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
-from lifeboat_endpoint.vault import LAST_VERIFIED, SequenceRow, Vault, runs
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.standing import LOCAL
+from lifeboat_core.health.status import DAMAGED, LAST_WHOLE
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, aside, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.restore.opening import moment
+from lifeboat_vault.vault import LAST_VERIFIED, SequenceRow, Vault, runs
 
 HOURS = 48
 """Bars of the chart where nobody asks for days."""

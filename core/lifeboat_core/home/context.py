@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_daemon import config
-from lifeboat_daemon.errors import ConfigError
-from lifeboat_daemon.folder_names import names_in
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.path_variables import with_whole_paths
+from lifeboat_core.errors import ConfigError
+from lifeboat_core.home.folder_names import names_in
+from lifeboat_core.home.home import Home
+from lifeboat_core.home.path_variables import with_whole_paths
+from lifeboat_core.settings import config
 
 if TYPE_CHECKING:
     from lifeboat_adapters.contract import Adapter, Installation
-    from lifeboat_daemon.agent import Agent
-    from lifeboat_daemon.locks import Patience
-    from lifeboat_endpoint.vault import Vault
+    from lifeboat_core.agents.agent import Agent
+    from lifeboat_core.agents.locks import Patience
     from lifeboat_keys.home_keys import HomeKeys
+    from lifeboat_vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Context:
         operations = files or SystemFiles()
         context = cls(Home.locate(around).open(operations), operations, clock or SystemClock(), around)
         if context.home.is_older(operations):
-            from lifeboat_daemon import migrations
+            from lifeboat_core import migrations
 
             migrations.bring_up(context)
         return context
@@ -92,15 +92,15 @@ class Context:
         return self.config().get(name, agent.settings if agent else None).value
 
     def create_vault(self, agent_id: str) -> Vault:
-        from lifeboat_endpoint.vault import Vault
+        from lifeboat_vault.vault import Vault
 
         return Vault.create(self.home.vault_folder(agent_id), agent_id, files=self.files, clock=self.clock)
 
     def vault(self, agent_id: str) -> Vault:
         """An agent's vault. Raises what `Vault.open` raises; where one is missing whose history a remote may have, or
         that an adoption which was cut off had set aside, it says so."""
-        from lifeboat_endpoint.errors import VaultMissing
-        from lifeboat_endpoint.vault import Vault
+        from lifeboat_vault.errors import VaultMissing
+        from lifeboat_vault.vault import Vault
 
         try:
             return Vault.open(self.home.vault_folder(agent_id), files=self.files, clock=self.clock)

@@ -29,13 +29,13 @@ from filelock import FileLock, Timeout
 from lifeboat_alf import ids
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.system_texts import describe_refusal, refusal_reason
-from lifeboat_daemon.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
-from lifeboat_daemon.misplaced_words import refuse_in_environment
-from lifeboat_daemon.path_variables import HOME, refuse_relative_paths
-from lifeboat_daemon.release import release
+from lifeboat_core.errors import HomeError, HomeNewer, HomeUnsafe, UnknownAgent
+from lifeboat_core.home.path_variables import HOME, refuse_relative_paths
+from lifeboat_core.processes.release import release
+from lifeboat_core.texts.misplaced_words import refuse_in_environment
 
 LAYOUT_VERSION = 2
-"""1: without logs/ and run/. See `lifeboat_daemon.migrations`."""
+"""1: without logs/ and run/. See `lifeboat_core.migrations`."""
 _NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "davfs", "fuse.davfs", "fuse.sshfs", "ncpfs"})
 _FIRST_FOLDERS = ("agents", "vault", "state", "keys", "locks", "restore")
 FOLDERS = (*_FIRST_FOLDERS, "logs", "run")
@@ -158,7 +158,7 @@ class Home:
     def open(self, files: FileOperations) -> Home:
         """Make what is missing and check the rest. Raises HomeUnsafe, HomeNewer or HomeError.
 
-        A home of an older layout stays one (`is_older`): `lifeboat_daemon.migrations` brings it up.
+        A home of an older layout stays one (`is_older`): `lifeboat_core.migrations` brings it up.
         """
         try:
             self._make_folder(files)

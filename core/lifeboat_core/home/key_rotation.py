@@ -14,19 +14,16 @@ from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import search
-from lifeboat_daemon.agent import everyone
-from lifeboat_daemon.capture import commit
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import folders_in, is_there
-from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.purge import receipts, resigning
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.errors import VaultDamaged, VaultError, VaultNewer
-from lifeboat_endpoint.vault import SequenceRow, Vault
-from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_core.agents.agent import everyone
+from lifeboat_core.agents.locks import agent_lock, home_lock
+from lifeboat_core.capture import commit
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, is_there
+from lifeboat_core.memories import search
+from lifeboat_core.purge import receipts, resigning
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_keys import devices, redacting, sealing, signing
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.devices import Device
@@ -35,6 +32,9 @@ from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.rotation import Reason, Settling
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import VaultDamaged, VaultError, VaultNewer
+from lifeboat_vault.vault import SequenceRow, Vault
+from lifeboat_vault.vault.vault import FILE
 
 KIND = "rotate"
 ROTATED = "rotated"

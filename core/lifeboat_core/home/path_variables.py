@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from lifeboat_daemon.errors import RelativePath
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.words import argument
+from lifeboat_core.errors import RelativePath
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import argument
 
 HOME = "LIFEBOAT_HOME"
 _DATA_HOME = "XDG_DATA_HOME"

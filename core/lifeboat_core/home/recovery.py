@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import lost_agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import is_there, names_in
-from lifeboat_daemon.purge import folders
-from lifeboat_daemon.remotes import registry
+from lifeboat_core.agents import lost_agents
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import is_there, names_in
+from lifeboat_core.purge import folders
+from lifeboat_core.remotes import registry
 from lifeboat_keys.names import DEVICE_KEY, FINGERPRINT_KEY, SETTLING, USER_PUBLIC
 
 
@@ -35,7 +35,7 @@ def finish_restores(context: Context) -> list[str]:
     """Roll interrupted restores forward; a sentence for each."""
     if not names_in(context.files, context.home.restore_folder):  # nothing was ever restored: nothing is loaded for it
         return []
-    from lifeboat_daemon.restore import recover
+    from lifeboat_core.restore import recover
 
     return recover(context)
 
@@ -44,7 +44,7 @@ def finish_purges(context: Context) -> list[str]:
     """Complete purges that were cut off; a sentence for each."""
     if not names_in(context.files, folders.purges(context)):
         return []
-    from lifeboat_daemon.purge import resuming
+    from lifeboat_core.purge import resuming
 
     return resuming.finish(context)
 
@@ -54,6 +54,6 @@ def finish_rotation(context: Context) -> list[str]:
     keys = context.home.keys_folder, context.home.spare_keys_folder
     if not any(is_there(context.files, folder / SETTLING) for folder in keys):
         return []
-    from lifeboat_daemon import key_rotation
+    from lifeboat_core.home import key_rotation
 
     return key_rotation.finish(context)

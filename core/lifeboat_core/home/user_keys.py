@@ -11,16 +11,16 @@ from typing import TypeVar
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Sequence
-from lifeboat_daemon.agent import Agent, everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import time_text
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_core.agents.agent import Agent, everyone
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import time_text
 from lifeboat_keys.agent_pair import pair_id
 from lifeboat_keys.encodings import from_base64
 from lifeboat_keys.errors import KeyExists, KeysError, NoAgentKey, NoKey, OtherKey, SignedByAnother
 from lifeboat_keys.home_keys import HomeKeys
 from lifeboat_keys.stores.kinds import StoreKind
 from lifeboat_keys.user_key import UserKey, UserPublic
+from lifeboat_vault.vault import SequenceRow
 
 Found = TypeVar("Found")
 

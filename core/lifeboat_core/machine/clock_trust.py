@@ -17,11 +17,11 @@ import msgspec
 from lifeboat_alf import codec, times
 from lifeboat_alf.seams.clock import Anchor, believes
 from lifeboat_alf.seams.files import write_atomic
-from lifeboat_daemon import state_cache
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import state_cache
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.vault import SequenceRow
+    from lifeboat_vault.vault import SequenceRow
 
 _REFRESH = timedelta(hours=1)
 _LONGEST_UP = 1e10

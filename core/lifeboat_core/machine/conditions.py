@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import size_text
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import size_text
 
 ROOT = Path("/")
 NO_NETWORK = "there is no network"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_daemon.errors import BadSetting
+from lifeboat_core.errors import BadSetting
 
 
 def whole_path(text: str) -> Path:

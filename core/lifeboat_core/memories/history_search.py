@@ -16,13 +16,13 @@ from lifeboat_alf import layout, metas, records
 from lifeboat_alf.json_shapes import as_list, as_object
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon import search
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.search import NO_FILTERS, Filters
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import file_name, snippet_text
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import search
+from lifeboat_core.memories.search import NO_FILTERS, Filters
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import file_name, snippet_text
+from lifeboat_vault.vault import Vault
 
 MEMORY, FILE = "memory", "file"
 MOST_BYTES = 512 * 1024 * 1024

@@ -8,9 +8,9 @@ from typing import Any
 from lifeboat_alf import records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import snippet_text
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import snippet_text
+from lifeboat_vault.vault import Vault
 
 PRESENT, DELETED, MISSING, PURGED = "present", "deleted", "missing", "purged"
 _PROVENANCE = (

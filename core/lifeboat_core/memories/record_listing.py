@@ -12,16 +12,16 @@ from typing import Any
 from lifeboat_alf import codec, records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-from lifeboat_daemon import search
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownRecord
-from lifeboat_daemon.record_details import last_words
-from lifeboat_daemon.records import forgotten_ids
-from lifeboat_daemon.search import NO_FILTERS, Filters
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import snippet_text
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import UnknownRecord
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import search
+from lifeboat_core.memories.record_details import last_words
+from lifeboat_core.memories.records import forgotten_ids
+from lifeboat_core.memories.search import NO_FILTERS, Filters
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import snippet_text
+from lifeboat_vault.vault import Vault
 
 LARGEST_PAGE = 15 * 1024 * 1024
 """Bytes of a page as JSON: a client takes 16 MiB."""

@@ -10,16 +10,16 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon import record_details, search
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import commit
-from lifeboat_daemon.capture.overlay import Overlay
-from lifeboat_daemon.capture.work import FORGOTTEN
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import RecordPurged, UnknownRecord
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture import commit
+from lifeboat_core.capture.overlay import Overlay
+from lifeboat_core.capture.work import FORGOTTEN
+from lifeboat_core.errors import RecordPurged, UnknownRecord
+from lifeboat_core.home.context import Context
+from lifeboat_core.memories import record_details, search
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_vault.vault import SequenceRow, Vault
 
 Change = Callable[[Scribe, JsonObject, Record, State], Step | None]
 

@@ -14,13 +14,13 @@ from lifeboat_alf.errors import BadDocument, BadJson
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, Record, State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownKind
-from lifeboat_daemon.state_db import StateDb
-from lifeboat_daemon.words import listed
-from lifeboat_endpoint.errors import UnknownSequence
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import UnknownKind
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_db import StateDb
+from lifeboat_core.texts.words import listed
+from lifeboat_vault.errors import UnknownSequence
+from lifeboat_vault.vault import Vault
 
 INDEXED = "indexed"
 _ADD_MEMORY = (

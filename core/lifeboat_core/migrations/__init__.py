@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf import ids
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.home import LAYOUT_VERSION
-from lifeboat_daemon.migrations import copies
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.home.home import LAYOUT_VERSION
+from lifeboat_core.migrations import copies
+from lifeboat_core.system_refusals import system_errors
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 _PREFIX = "to_"
 _PATIENCE = 60.0
@@ -44,7 +44,7 @@ def bring_up(context: Context) -> list[str]:
     Raises Busy when the lock is not free in time, SystemRefused or DiskFull when a step could not be done: the home is
     then of the layout that it was, and the next one who opens it goes on.
     """
-    from lifeboat_daemon.locks import home_lock
+    from lifeboat_core.agents.locks import home_lock
 
     with home_lock(context, "migrate"), system_errors():
         done = [_step(context, migration) for migration in _missing(context)]
@@ -83,7 +83,7 @@ def _step(context: Context, migration: Migration) -> str:
 
 def _lock_agents(context: Context, locks: contextlib.ExitStack) -> None:
     """Nobody captures into a vault that is being changed."""
-    from lifeboat_daemon.locks import agent_lock
+    from lifeboat_core.agents.locks import agent_lock
 
     for folder in sorted(context.home.vaults_folder.iterdir()):
         if ids.is_uuid(folder.name):

@@ -20,8 +20,8 @@ from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step, reached
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import folders_in, is_there, paths_in
+    from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, is_there, paths_in
 
 KEPT_FOR = timedelta(days=30)
 _ONE_ATTEMPT = timedelta(days=1)
@@ -67,7 +67,7 @@ def keep(context: Context, layout: int, touched: Collection[Area]) -> Path:
 def remove_old(context: Context) -> list[Path]:
     """Remove copies that are older than 30 days, also those that a vault kept of its earlier schema, and what a copy
     that was cut off left; which ones. Nothing on a clock that cannot be trusted. Raises OSError."""
-    from lifeboat_daemon import clock_trust
+    from lifeboat_core.machine import clock_trust
 
     gone = list(_cut_off(context))
     if clock_trust.is_trusted(context):
@@ -138,7 +138,7 @@ def _matching(context: Context, folder: Path, pattern: str) -> Iterator[Path]:
 
 def _copy_vaults(context: Context, target: Path) -> None:
     """Their tables. Bodies beside them are never written again, so they need no copy."""
-    from lifeboat_endpoint.store.sqlite import SqliteStore
+    from lifeboat_vault.store.sqlite import SqliteStore
 
     for path in (folder / _VAULT for folder in folders_in(context.files, context.home.vaults_folder)):
         if not is_there(context.files, path):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.migrations.copies import Area
+from lifeboat_core.migrations.copies import Area
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 SUMMARY = "folders for the log and the socket of the service"
 TOUCHES: frozenset[Area] = frozenset()

@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from lifeboat_daemon.errors import AnsweredWithError, Unreachable
-from lifeboat_daemon.release import release
+from lifeboat_core.errors import AnsweredWithError, Unreachable
+from lifeboat_core.processes.release import release
 
 if TYPE_CHECKING:
     import httpx

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from lifeboat_daemon.errors import BadSetting
+from lifeboat_core.errors import BadSetting
 
 _PORTS = {"https": 443, "http": 80}
 _KEPT = "/%:@!$&'()*+,;=~"

@@ -11,8 +11,8 @@ import hashlib
 import ssl
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon import http
-from lifeboat_daemon.errors import NotTheOne
+from lifeboat_core.errors import NotTheOne
+from lifeboat_core.network import http
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 from urllib.parse import urlencode
 
-from lifeboat_daemon import http_addresses, http_certificates
-from lifeboat_daemon.errors import Cancelled, NotPrivate, NotTheOne, Unreachable
-from lifeboat_daemon.http import Answering, Connections, Limits
-from lifeboat_daemon.system_refusals import of_system
+from lifeboat_core.errors import Cancelled, NotPrivate, NotTheOne, Unreachable
+from lifeboat_core.network import http_addresses, http_certificates
+from lifeboat_core.network.http import Answering, Connections, Limits
+from lifeboat_core.system_refusals import of_system
 
 Progress = Callable[[int, int], None]
 """(bytes moved, bytes in all; 0 where nobody knows yet)"""

@@ -10,11 +10,11 @@ from functools import partial
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, counted, quietly
-from lifeboat_daemon.purge import (
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, counted, quietly
+from lifeboat_core.purge import (
     histories,
     joining,
     keep_out,
@@ -24,14 +24,14 @@ from lifeboat_daemon.purge import (
     undo_folders,
     workspace,
 )
-from lifeboat_daemon.purge.histories import Histories, History
-from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.purge.orders import Order
-from lifeboat_daemon.purge.receipts import Here, Unreachable
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.restore import scratch
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.purge.histories import Histories, History
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.purge.orders import Order
+from lifeboat_core.purge.receipts import Here, Unreachable
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.restore import scratch
+from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.system_refusals import system_errors
 
 Search = Callable[[Histories], Mapping[str, int]]
 

@@ -10,10 +10,10 @@ import msgspec
 
 from lifeboat_alf import codec, layout, records
 from lifeboat_alf.redactions import Edit, edited
-from lifeboat_daemon.purge import lines
-from lifeboat_daemon.purge.filters import LEAST_ANYWHERE, Filter, Marks, RowShape, scope_of
-from lifeboat_daemon.purge.lines import EDGE, Touched
-from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
+from lifeboat_core.purge import lines
+from lifeboat_core.purge.filters import LEAST_ANYWHERE, Filter, Marks, RowShape, scope_of
+from lifeboat_core.purge.lines import EDGE, Touched
+from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, is_printable, is_weak
 
 LEAST_LEFT = 16
 """Characters that have to be left of a line of a table, so that it is known again by them."""

@@ -12,27 +12,27 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging import Wanted, blacked
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
-from lifeboat_daemon.purge.applying import Applied
-from lifeboat_daemon.purge.finding import Found
-from lifeboat_daemon.purge.histories import Histories
-from lifeboat_daemon.purge.keep_out import KeepOut
-from lifeboat_daemon.purge.receipts import Unreachable
-from lifeboat_daemon.purge.request import Request
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.errors import RemoteDenied, UnknownThere
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.purge import applying, erased, erasing, finding, histories, places, receipts, workspace
+from lifeboat_core.purge.applying import Applied
+from lifeboat_core.purge.finding import Found
+from lifeboat_core.purge.histories import Histories
+from lifeboat_core.purge.keep_out import KeepOut
+from lifeboat_core.purge.receipts import Unreachable
+from lifeboat_core.purge.request import Request
+from lifeboat_core.remotes import registry
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_keys import redacting as signatures
+from lifeboat_vault.errors import RemoteDenied, UnknownThere
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.remotes.contract import RemoteConfig
-    from lifeboat_endpoint.remote.contract import RedactionState
-    from lifeboat_endpoint.vault import Vault
+    from lifeboat_core.remotes.contract import RemoteConfig
+    from lifeboat_vault.remote.contract import RedactionState
+    from lifeboat_vault.vault import Vault
 
 TELLING = "Telling "
 """With the name of a second copy: what a purge does there."""
@@ -214,7 +214,7 @@ def _sent(
     context: Context, agent: Agent, config: RemoteConfig, redaction: Redaction, owner: str | None
 ) -> tuple[RedactionState, str]:
     """With a second token that is refused it is told without one, so that it waits there; and why, else ""."""
-    from lifeboat_daemon.remotes import redacting
+    from lifeboat_core.remotes import redacting
 
     try:
         return redacting.send(context, agent, config, redaction, owner), ""

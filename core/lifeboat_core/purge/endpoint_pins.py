@@ -15,8 +15,8 @@ from filelock import FileLock
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import SystemRefused
+from lifeboat_core.errors import SystemRefused
+from lifeboat_core.home.context import Context
 from lifeboat_keys import endpoint_key
 from lifeboat_keys.encodings import to_base64
 

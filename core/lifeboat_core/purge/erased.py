@@ -18,9 +18,9 @@ from lifeboat_alf.errors import PurgeError, RedactionInvalid
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import folders
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import folders
 from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.receipts import VaultReceipt
 from lifeboat_keys.receipts import from_json as receipt_from_json

@@ -15,22 +15,22 @@ from pathlib import Path
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.control import last_status
-from lifeboat_daemon.locks import agent_lock, home_lock
-from lifeboat_daemon.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
-from lifeboat_daemon.purge.erased import Erased
-from lifeboat_daemon.purge.orders import Order
-from lifeboat_daemon.purge.receipts import Here
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.restore import scratch
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock, home_lock
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erased, histories, orders, receipts, restore_receipts, undo_folders
+from lifeboat_core.purge.erased import Erased
+from lifeboat_core.purge.orders import Order
+from lifeboat_core.purge.receipts import Here
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.restore import scratch
+from lifeboat_core.state import last_status
+from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_keys.receipts import Head, VaultReceipt, sign_with_device
+from lifeboat_vault.vault import Vault
 
 
 def erase(context: Context, agent: Agent, redaction: Redaction) -> None:
@@ -133,7 +133,7 @@ def _is_to_be_told(context: Context, known: Erased, config: RemoteConfig) -> boo
 
 
 def _tell(context: Context, known: Erased, config: RemoteConfig) -> None:
-    from lifeboat_daemon.remotes import redacting
+    from lifeboat_core.remotes import redacting
 
     with contextlib.suppress(LifeboatError):  # noted by whoever sends
         redacting.send(context, known.agent, config, known.redaction)

@@ -27,9 +27,9 @@ from lifeboat_alf import redactions
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging.sqlite_cuts import blanked, is_sqlite
 from lifeboat_alf.redactions import Edit, edited
-from lifeboat_daemon.purge import lines
-from lifeboat_daemon.purge.lines import Rule, Token, Touched
-from lifeboat_daemon.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
+from lifeboat_core.purge import lines
+from lifeboat_core.purge.lines import Rule, Token, Touched
+from lifeboat_core.purge.value_prints import ValuePrint, ValuePrints, may_search_everywhere
 
 VERSION = 2
 """Since 2 without digests of what can be guessed."""

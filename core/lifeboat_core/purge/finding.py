@@ -14,22 +14,22 @@ from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging import CutPlan, Item, Wanted, beside_matches, plan_cuts
 from lifeboat_alf.redactions import NONE
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.prints import Prints
-from lifeboat_daemon.capture.secrets import DECISION as SECRETS
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import Tell, counted, quietly
-from lifeboat_daemon.purge import histories, places
-from lifeboat_daemon.purge.histories import Histories
-from lifeboat_daemon.purge.pieces import pieces_of
-from lifeboat_daemon.purge.places import Looked, Sight
-from lifeboat_daemon.purge.request import Request
-from lifeboat_daemon.purge.workspace import WorkspaceCut
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.words import file_name
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.prints import Prints
+from lifeboat_core.capture.secrets import DECISION as SECRETS
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, counted, quietly
+from lifeboat_core.purge import histories, places
+from lifeboat_core.purge.histories import Histories
+from lifeboat_core.purge.pieces import pieces_of
+from lifeboat_core.purge.places import Looked, Sight
+from lifeboat_core.purge.request import Request
+from lifeboat_core.purge.workspace import WorkspaceCut
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.texts.words import file_name
+from lifeboat_vault.vault import Vault
 
 
 @dataclass(slots=True)
@@ -229,8 +229,8 @@ def ask(context: Context, agent: Agent, vault: Vault | None, tell: Tell = quietl
 
 
 def _ask(context: Context, agent: Agent, vault: Vault | None, config: RemoteConfig) -> Asked:
-    from lifeboat_daemon.remotes import redacting_there
-    from lifeboat_daemon.remotes.opening import open_remote
+    from lifeboat_core.remotes import redacting_there
+    from lifeboat_core.remotes.opening import open_remote
 
     if config.problem is not None:
         return Asked(config, config.problem)

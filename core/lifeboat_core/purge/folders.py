@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import paths_in
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import paths_in
 
 
 def purges(context: Context) -> Path:

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from lifeboat_alf.purging import Item
-from lifeboat_daemon.agents import REMOVED
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import folders_in, is_there
-from lifeboat_daemon.remotes import aside
-from lifeboat_endpoint.errors import VaultError
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_core.agents.agents import REMOVED
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, is_there
+from lifeboat_core.remotes import aside
+from lifeboat_vault.errors import VaultError
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.vault import FILE
 
 OWN = "vault"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from lifeboat_alf import joining
 from lifeboat_alf.purging import Item
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import histories
-from lifeboat_daemon.purge.histories import Histories
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import histories
+from lifeboat_core.purge.histories import Histories
 from lifeboat_keys import redacting
 
 

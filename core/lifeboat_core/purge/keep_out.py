@@ -19,10 +19,10 @@ from lifeboat_alf import layout, times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Edit, Redaction, Redactions, Replacement, edited, moved
 from lifeboat_alf.state import BodyAbsent, Leaf
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge.deriving import Derived, Text, texts_of_entry, texts_of_record
-from lifeboat_daemon.purge.filters import VERSION, Filter, Marks, Sieve, Uncertain, scope_of
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge.deriving import Derived, Text, texts_of_entry, texts_of_record
+from lifeboat_core.purge.filters import VERSION, Filter, Marks, Sieve, Uncertain, scope_of
+from lifeboat_vault.vault import Vault
 
 FILTER, FOUND = "keep_out", "kept_out"
 SETTING, AGAIN = "purge.keep_out_days", "purge.again"

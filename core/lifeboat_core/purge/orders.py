@@ -15,9 +15,9 @@ from lifeboat_alf.errors import PurgeError, RedactionInvalid
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, from_json
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import paths_in
-from lifeboat_daemon.purge import folders
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import paths_in
+from lifeboat_core.purge import folders
 
 
 @dataclass(frozen=True, slots=True)

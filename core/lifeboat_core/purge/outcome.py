@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.purging import Hit
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import erasing, histories, receipts
-from lifeboat_daemon.purge.doing import Done
-from lifeboat_daemon.purge.finding import Asked, Found, Kept
-from lifeboat_daemon.purge.workspace import WorkspaceCut
-from lifeboat_daemon.remotes import registry
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erasing, histories, receipts
+from lifeboat_core.purge.doing import Done
+from lifeboat_core.purge.finding import Asked, Found, Kept
+from lifeboat_core.purge.workspace import WorkspaceCut
+from lifeboat_core.remotes import registry
 
 
 def planned(agent: Agent, found: Found) -> JsonObject:

@@ -6,7 +6,7 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout
 from lifeboat_alf.purging import Pieces, Span
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 
 
 def pieces_of(context: Context) -> Pieces:

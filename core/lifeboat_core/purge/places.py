@@ -15,12 +15,12 @@ from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.purging import Wanted, masked
 from lifeboat_alf.seams.files import FileOperations, NotRegular
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, names, scan
-from lifeboat_daemon.capture.names import archive_name
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import undo_folders
-from lifeboat_daemon.restore.moves import following_no_link, is_inside
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import ignore, names, scan
+from lifeboat_core.capture.names import archive_name
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import undo_folders
+from lifeboat_core.restore.moves import following_no_link, is_inside
 
 WORKSPACE, UNDO, HOME = "workspace", "undo", "home"
 LARGEST = 256 << 20

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.redactions import WHOLE_AGENT
-from lifeboat_daemon.purge import receipt_store
-from lifeboat_daemon.purge.receipt_document import DONE, PurgeReceipt
-from lifeboat_daemon.purge.receipt_findings import Finding, holds, is_open, wrong
+from lifeboat_core.purge import receipt_store
+from lifeboat_core.purge.receipt_findings import Finding, holds, is_open, wrong
 from lifeboat_keys import redacting
 from lifeboat_keys.errors import ReceiptInvalid
+from lifeboat_keys.receipt_document import DONE, PurgeReceipt
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
-    from lifeboat_endpoint.vault import AuditRow, Vault
+    from lifeboat_core.home.context import Context
     from lifeboat_keys.trusted import Trusted
+    from lifeboat_vault.vault import AuditRow, Vault
 
 PURGE = "purge"
 """The kind of the audit row of a redaction; its subject is the redaction's id."""
@@ -27,7 +27,7 @@ _KEPT, _AUDIT, _LIST = "receipt kept here", "audit of the vault here", "vault he
 def check(context: Context, receipt: PurgeReceipt, trusted: Trusted | None) -> Iterator[Finding]:
     """What this home knows of the purge. Nothing raises for what is found."""
     yield from _kept(context, receipt)
-    from lifeboat_endpoint.errors import VaultMissing
+    from lifeboat_vault.errors import VaultMissing
 
     try:
         with context.vault(receipt.agent_id) as vault:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.purge.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
-from lifeboat_daemon.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
+from lifeboat_core.purge.receipt_findings import Finding, Level, holds, is_open, untrusted, wrong
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.errors import KeysError, SignedByAnother
+from lifeboat_keys.receipt_document import DONE, HOME, WAITING, PurgeReceipt, VaultNote, from_json
 from lifeboat_keys.receipts import VaultReceipt, Verdict
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
     from lifeboat_keys.trusted import Trusted
 
 HITS = "hits"
@@ -50,7 +50,7 @@ def verify(context: Context | None, document: Any, *, may_be_foreign: bool = Fal
     for note in receipt.vaults:
         found += _vault(receipt, note, keys)
     if context is not None:
-        from lifeboat_daemon.purge import receipt_against_home
+        from lifeboat_core.purge import receipt_against_home
 
         found += receipt_against_home.check(context, receipt, keys.trusted)
     return found
@@ -62,7 +62,7 @@ def is_wrong(found: list[Finding]) -> bool:
 
 def keys_of(context: Context) -> Keys:
     """The keys that count in a home; a home without a key trusts nobody."""
-    from lifeboat_daemon.purge import endpoint_pins
+    from lifeboat_core.purge import endpoint_pins
 
     try:
         trusted = context.keys().trusted

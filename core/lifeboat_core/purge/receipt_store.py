@@ -10,12 +10,12 @@ import msgspec
 
 from lifeboat_alf import codec, ids
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon import config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownReceipt
-from lifeboat_daemon.folder_names import paths_in
-from lifeboat_daemon.purge.receipt_document import PurgeReceipt, from_json
+from lifeboat_core.errors import UnknownReceipt
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import paths_in
+from lifeboat_core.settings import config
 from lifeboat_keys.errors import ReceiptInvalid
+from lifeboat_keys.receipt_document import PurgeReceipt, from_json
 
 FOLDER = "receipts"
 

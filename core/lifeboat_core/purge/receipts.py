@@ -18,12 +18,16 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.purge import endpoint_pins
-from lifeboat_daemon.purge.receipt_against_home import row_of
-from lifeboat_daemon.purge.receipt_checking import is_wrong, keys_of, vault_problem, verify
-from lifeboat_daemon.purge.receipt_document import (
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import endpoint_pins
+from lifeboat_core.purge.receipt_against_home import row_of
+from lifeboat_core.purge.receipt_checking import is_wrong, keys_of, vault_problem, verify
+from lifeboat_core.purge.receipt_findings import Finding, Level
+from lifeboat_core.purge.receipt_store import damaged, everyone, find, read, save
+from lifeboat_keys import receipts as vault_receipts
+from lifeboat_keys.errors import ReceiptInvalid
+from lifeboat_keys.receipt_document import (
     DONE,
     HOME,
     PENDING,
@@ -33,16 +37,12 @@ from lifeboat_daemon.purge.receipt_document import (
     Unreachable,
     VaultNote,
 )
-from lifeboat_daemon.purge.receipt_findings import Finding, Level
-from lifeboat_daemon.purge.receipt_store import damaged, everyone, find, read, save
-from lifeboat_keys import receipts as vault_receipts
-from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.receipts import Audit, Head, VaultReceipt
 from lifeboat_keys.trusted import Trusted
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.remotes.contract import RemoteConfig
-    from lifeboat_endpoint.vault import Vault
+    from lifeboat_core.remotes.contract import RemoteConfig
+    from lifeboat_vault.vault import Vault
 
 __all__ = [
     "DONE",
@@ -95,7 +95,7 @@ def begin(
 ) -> PurgeReceipt:
     """The receipt of a redaction. One that is kept already keeps what vaults said. The audit record is that of the
     vault here; `completed_at` counts where no vault of the agent is here."""
-    from lifeboat_endpoint.vault.purging import audit_record
+    from lifeboat_vault.vault.purging import audit_record
 
     with _alone(context):
         known = read(context, redaction.id)

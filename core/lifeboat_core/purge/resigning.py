@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redactions import Redaction
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import erased, orders, receipts
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import erased, orders, receipts
 from lifeboat_keys import redacting
 from lifeboat_keys.trusted import Trusted
 

@@ -9,8 +9,8 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import paths_in
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import paths_in
 
 FOLDER = "receipts"
 KEPT = frozenset(

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from lifeboat_alf.errors import LifeboatError, RedactionInvalid
 from lifeboat_alf.redactions import WHOLE_AGENT
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.purge import applying, erasing, orders
-from lifeboat_daemon.purge.orders import Order
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import applying, erasing, orders
+from lifeboat_core.purge.orders import Order
+from lifeboat_core.system_refusals import system_errors
 
 
 def finish(context: Context) -> list[str]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import receipt_store
-from lifeboat_daemon.purge.receipt_document import DONE, WAITING
-from lifeboat_daemon.words import time_text
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import receipt_store
+from lifeboat_core.texts.words import time_text
+from lifeboat_keys.receipt_document import DONE, WAITING
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves
-from lifeboat_daemon.restore.journal import PURGED, Journal, look, to_path
-from lifeboat_daemon.restore.recovery import settle, unfinished
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore import moves
+from lifeboat_core.restore.journal import PURGED, Journal, look, to_path
+from lifeboat_core.restore.recovery import settle, unfinished
 
 
 def of(context: Context, agent: Agent) -> list[Path]:

@@ -22,17 +22,17 @@ from lifeboat_adapters.memory_stores import MemoryRows, MemoryStore
 from lifeboat_alf.purging.views import is_binary
 from lifeboat_alf.seams.beneath import FolderExchanged, LinkInPath
 from lifeboat_alf.seams.files import FileOperations, write_atomic
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, scan
-from lifeboat_daemon.capture.read import Content, OverLimit, Unstable, key_of, read_file
-from lifeboat_daemon.capture.scan import FILE
-from lifeboat_daemon.capture.tree import LARGEST
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge.keep_out import KeepOut, let_in
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.seen import StatKey
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import ignore, scan
+from lifeboat_core.capture.read import Content, OverLimit, Unstable, key_of, read_file
+from lifeboat_core.capture.scan import FILE
+from lifeboat_core.capture.seen import StatKey
+from lifeboat_core.capture.tree import LARGEST
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge.keep_out import KeepOut, let_in
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.vault import Vault
 
 
 @dataclass(frozen=True, slots=True)

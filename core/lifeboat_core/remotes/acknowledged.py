@@ -13,9 +13,9 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.remotes.mending_pause import MendingPause, lost_words
-from lifeboat_endpoint.remote.contract import RemoteHead
-from lifeboat_endpoint.vault import Vault, runs
+from lifeboat_core.remotes.mending_pause import MendingPause, lost_words
+from lifeboat_vault.remote.contract import RemoteHead
+from lifeboat_vault.vault import Vault, runs
 
 DECISION = "remotes"
 

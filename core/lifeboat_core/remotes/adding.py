@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import OtherVault, RemoteExists
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.remotes import acknowledged, registry, trying
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.join import Given
-from lifeboat_daemon.remotes.trying import Met, Stranger
-from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import OtherVault, RemoteExists
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry, trying
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.join import Given
+from lifeboat_core.remotes.trying import Met, Stranger
 from lifeboat_keys import age
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteDenied, RemoteUnreachable
 
 
 def add(

@@ -17,26 +17,26 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import differences
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import installed
-from lifeboat_daemon.capture.outcome import report_document
-from lifeboat_daemon.capture.report import ROOT_MISSING
-from lifeboat_daemon.capture.run import capture, capture_into
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, UnknownAgent
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.purge import keep_out
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.state_db import StateDb, throw_away
-from lifeboat_endpoint.errors import AgentErased, EpochMoved, UnknownThere, VaultMissing
-from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture import installed
+from lifeboat_core.capture.outcome import report_document
+from lifeboat_core.capture.report import ROOT_MISSING
+from lifeboat_core.capture.run import capture, capture_into
+from lifeboat_core.errors import NothingToRestore, UnknownAgent
+from lifeboat_core.history import differences
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.purge import keep_out
+from lifeboat_core.remotes import acknowledged, aside, epochs, pulling, redacting, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.state.state_db import StateDb, throw_away
+from lifeboat_vault.errors import AgentErased, EpochMoved, UnknownThere, VaultMissing
+from lifeboat_vault.remote.contract import Remote, RemoteAgent, RemoteHead
+from lifeboat_vault.vault import Vault
 
 KIND = "adopt"
 

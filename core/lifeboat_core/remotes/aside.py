@@ -10,9 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from lifeboat_alf import ids, times
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.folder_names import folders_in, paths_in
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import folders_in, paths_in
+from lifeboat_vault.vault import Vault
 
 NAME = "aside"
 """The word for the newest such history where a remote would be named: `restore --from aside`; the one before it is

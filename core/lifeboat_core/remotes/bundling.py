@@ -13,12 +13,12 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes.contract import Place
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.remotes.contract import Place
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.vault import Vault
 
 """(what is being done, done, total in bytes)"""
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore.scratch import scratch_folder
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.contract import Remote
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.remote.conformance import Check
+    from lifeboat_vault.remote.conformance import Check
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Result:
 def run(context: Context, config: RemoteConfig, *, quick: bool = False, tell: Tell = quietly) -> Iterator[Result]:
     """Every check, or those that take a moment, one after the other. Raises RemoteError when it cannot be asked at
     all: that is no fault in what it does."""
-    from lifeboat_endpoint.remote.conformance import CHECKS
+    from lifeboat_vault.remote.conformance import CHECKS
 
     opened: list[Remote] = []
 

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from lifeboat_alf.redactions import Redaction, Redactions
     from lifeboat_alf.state import State
-    from lifeboat_daemon.context import Context
-    from lifeboat_endpoint.remote.contract import Remote
+    from lifeboat_core.home.context import Context
+    from lifeboat_vault.remote.contract import Remote
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_vault.remote.contract import RemoteAgent, RemoteHead
 
 
 class Do(StrEnum):

@@ -13,23 +13,24 @@ from lifeboat_alf.errors import AlfError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon import state_documents, verification
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.health import due
-from lifeboat_daemon.health.standing import ERROR
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import acknowledged, bundling, pulling, redacting, sending, verifying
-from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.verification import Drill
-from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere
-from lifeboat_endpoint.remote.contract import Remote
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.health import due
+from lifeboat_core.health.standing import ERROR
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.remotes import acknowledged, bundling, pulling, redacting, sending, verifying
+from lifeboat_core.remotes.contract import Compactable, RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.state import state_documents
+from lifeboat_core.verify import verification
+from lifeboat_core.verify.verification import Drill
 from lifeboat_keys import opened_by
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import RemoteDamaged, UnknownThere
+from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.vault import SequenceRow, Vault
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon import http_addresses
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.home.context import Context
+from lifeboat_core.network import http_addresses
+from lifeboat_core.remotes.contract import RemoteConfig
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.remote.contract import Remote
+    from lifeboat_vault.remote.contract import Remote
 
 
 class EndpointKind:
@@ -19,14 +19,14 @@ class EndpointKind:
         return http_addresses.normal(url)
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
-        from lifeboat_daemon.remotes.endpoint_calls import Calls
-        from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
+        from lifeboat_core.remotes.endpoint_calls import Calls
+        from lifeboat_core.remotes.endpoint_remote import EndpointRemote
 
         calls = Calls(context, config, token)
         if not config.sealed:
             return EndpointRemote(calls)
-        from lifeboat_daemon.remotes.endpoint_files import EndpointFiles
-        from lifeboat_daemon.remotes.sealed.opening import open_log
+        from lifeboat_core.remotes.endpoint_files import EndpointFiles
+        from lifeboat_core.remotes.sealed.opening import open_log
 
         return open_log(context, EndpointFiles(calls), kind="endpoint", sealed=True, name=config.name)
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import contextlib
 import ssl
 
-from lifeboat_daemon import http_addresses, http_certificates
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NotTheOne, Unreachable
-from lifeboat_daemon.http_session import Pace, Session
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.errors import NotTheOne, Unreachable
+from lifeboat_core.home.context import Context
+from lifeboat_core.network import http_addresses, http_certificates
+from lifeboat_core.network.http_session import Pace, Session
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
 
 _LARGEST = 64 * 1024
 """Bytes of a certificate with what may stand around it."""

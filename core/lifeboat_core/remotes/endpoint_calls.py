@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO, TypeVar
 from urllib.parse import quote
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NetworkError, NotPrivate, NotTheOne
-from lifeboat_daemon.http_session import LARGEST_BODY, USUAL, Pace, Progress, Reply, Session
-from lifeboat_daemon.remotes import endpoint_problems
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.endpoint_believing import Authority
-from lifeboat_endpoint.errors import (
+from lifeboat_core.errors import NetworkError, NotPrivate, NotTheOne
+from lifeboat_core.home.context import Context
+from lifeboat_core.network.http_session import LARGEST_BODY, USUAL, Pace, Progress, Reply, Session
+from lifeboat_core.remotes import endpoint_problems
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint_believing import Authority
+from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
     RemoteDenied,

@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO
 
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
-from lifeboat_daemon.remotes.sealed.files import StoredFile
-from lifeboat_endpoint.errors import HeadMoved, RemoteDamaged, StaleBase, UnknownThere
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
+from lifeboat_core.remotes.sealed.files import StoredFile
+from lifeboat_vault.errors import HeadMoved, RemoteDamaged, StaleBase, UnknownThere
 
 _PAGE = 200
 _TAG = "etag"

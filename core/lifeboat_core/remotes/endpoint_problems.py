@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from lifeboat_daemon.http_session import Reply
-from lifeboat_daemon.remotes.endpoint_shapes import LARGEST, one_line
-from lifeboat_endpoint.errors import (
+from lifeboat_core.network.http_session import Reply
+from lifeboat_core.remotes.endpoint_shapes import LARGEST, one_line
+from lifeboat_vault.errors import (
     AgentErased,
     KeyRevoked,
     NotAnEndpoint,

@@ -10,12 +10,12 @@ from urllib.parse import quote
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_daemon.remotes import endpoint_uploads as uploads
-from lifeboat_daemon.remotes import endpoint_verifying as verifying
-from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls
-from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarge, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.contract import (
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes import endpoint_uploads as uploads
+from lifeboat_core.remotes import endpoint_verifying as verifying
+from lifeboat_core.remotes.endpoint_calls import FILE, SLOWEST, Calls
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged, RemoteTooLarge, StaleBase, UnknownThere
+from lifeboat_vault.remote.contract import (
     About,
     Bundle,
     FileKey,

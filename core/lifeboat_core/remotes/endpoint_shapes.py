@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.errors import NotAnEndpoint, RemoteDamaged
-from lifeboat_endpoint.remote.contract import About, RedactionState, RemoteAgent, RemoteHead, RemoteSequence
 from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.endpoint_key import public_of
+from lifeboat_vault.errors import NotAnEndpoint, RemoteDamaged
+from lifeboat_vault.remote.contract import About, RedactionState, RemoteAgent, RemoteHead, RemoteSequence
 
 Kind = TypeVar("Kind")
 Made = TypeVar("Made")

@@ -7,9 +7,9 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_daemon.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint_calls import FILE, SLOWEST, Calls, segment
+from lifeboat_vault.remote.contract import Bundle
 
 PART = 4 * 1024 * 1024
 """Bytes of a part; the last one has what is left."""

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from lifeboat_alf.state import State
-from lifeboat_daemon.http_session import LARGEST_BODY
-from lifeboat_daemon.remotes import endpoint_shapes as shapes
-from lifeboat_daemon.remotes.endpoint_calls import FILE, Calls
-from lifeboat_endpoint.errors import RemoteDamaged
-from lifeboat_endpoint.remote import sampling
-from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
+from lifeboat_core.network.http_session import LARGEST_BODY
+from lifeboat_core.remotes import endpoint_shapes as shapes
+from lifeboat_core.remotes.endpoint_calls import FILE, Calls
+from lifeboat_vault.errors import RemoteDamaged
+from lifeboat_vault.remote import sampling
+from lifeboat_vault.remote.contract import RemoteSequence, RemoteVerification
 
 AT_ONCE = 64
 """Files, and memories, that are asked for in one request."""

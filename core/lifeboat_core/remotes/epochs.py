@@ -8,15 +8,15 @@ from datetime import timedelta
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import MovedElsewhere
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.words import age_text, argument
-from lifeboat_endpoint.errors import EpochMoved, RemoteDamaged, UnknownThere
-from lifeboat_endpoint.remote.contract import MOST_EPOCHS, Remote, RemoteHead
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.errors import MovedElsewhere
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.texts.words import age_text, argument
 from lifeboat_keys.errors import NoKey
+from lifeboat_vault.errors import EpochMoved, RemoteDamaged, UnknownThere
+from lifeboat_vault.remote.contract import MOST_EPOCHS, Remote, RemoteHead
+from lifeboat_vault.vault import SequenceRow, Vault
 
 RECENTLY = timedelta(hours=24)
 """Whoever wrote within this time may be at work right now."""

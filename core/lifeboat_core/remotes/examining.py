@@ -10,14 +10,14 @@ from datetime import timedelta
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.findings import Finding, Level
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ReplicationError
-from lifeboat_daemon.remotes import registry, trying
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.trying import Met, Stranger
-from lifeboat_daemon.words import age_text, argument, count_text, size_text, time_text
-from lifeboat_endpoint.errors import RemoteError
+from lifeboat_core.errors import ReplicationError
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import registry, trying
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.trying import Met, Stranger
+from lifeboat_core.texts.words import age_text, argument, count_text, size_text, time_text
+from lifeboat_vault.errors import RemoteError
 
 CLOCK = timedelta(minutes=5)
 """Clocks that differ by more are worth a word: what is valid for minutes may count no more when it arrives."""

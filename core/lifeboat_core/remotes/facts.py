@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.capture import guard
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.second_copies import PURGE, UNUSABLE, RemoteFacts, purge_words
-from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged, damage_words
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import RemoteDamaged
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.capture import guard
+from lifeboat_core.health.second_copies import PURGE, UNUSABLE, RemoteFacts, purge_words
+from lifeboat_core.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.acknowledged import NOT_TOLD, Acknowledged, damage_words
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.errors import RemoteDamaged
+from lifeboat_vault.vault import SequenceRow, Vault
 
 NOTHING = -1
 """Before every sequence."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.remotes import opening
-from lifeboat_endpoint.remote import join
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.remotes import opening
+from lifeboat_vault.remote import join
 
 _PIN_LENGTH = 64
 _PIN_PREFIX = "sha256:"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from lifeboat_alf import times
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import acknowledged, registry
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, registry
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.vault import Vault
 
 UNSEEN = timedelta(days=90)
 """A remote that was not seen for so long needs nothing any more: what comes to it then comes as a whole."""

@@ -7,9 +7,9 @@ from pathlib import Path
 from lifeboat_alf import attachments
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import BodyAbsent, Entry, State
-from lifeboat_daemon.remotes.pulling import StateParts
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.remotes.pulling import StateParts
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.vault import Vault
 
 
 class WithLargeFiles(StateParts):

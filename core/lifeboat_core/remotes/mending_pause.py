@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from lifeboat_alf import times
-from lifeboat_daemon.schedule import backoff
-from lifeboat_daemon.words import time_text
-from lifeboat_endpoint.remote.contract import RemoteAgent
+from lifeboat_core.remotes import backoff
+from lifeboat_core.texts.words import time_text
+from lifeboat_vault.remote.contract import RemoteAgent
 
 LONGEST = 86400.0
 """Seconds."""

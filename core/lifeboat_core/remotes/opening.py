@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadSetting, ConfigError, OtherVault
-from lifeboat_daemon.purge import endpoint_pins
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig, RemoteKind
+from lifeboat_core.errors import BadSetting, ConfigError, OtherVault
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import endpoint_pins
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig, RemoteKind
 from lifeboat_keys import endpoint_key
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.remote.contract import About, Remote
+    from lifeboat_vault.remote.contract import About, Remote
 
 GROUP = "lifeboat.remotes"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.health.second_copies import DEFERRED as DEFERRED
-from lifeboat_daemon.health.standing import ERROR, FENCED, OK, WAITING
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.health.second_copies import DEFERRED as DEFERRED
+from lifeboat_core.health.standing import ERROR, FENCED, OK, WAITING
+from lifeboat_core.remotes.contract import RemoteConfig
 
 HELD_BACK = "held_back"
 """The code of what waits because the agent's newest change looks like an accident."""

@@ -17,17 +17,17 @@ from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, UnsignedState
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes import redacting_lists
-from lifeboat_daemon.remotes.redacted_state import RedactedState
-from lifeboat_daemon.restore.plan import trusted
-from lifeboat_daemon.user_keys import known_public
-from lifeboat_endpoint.errors import RemoteDamaged, UnknownThere, VaultDamaged
-from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteSequence
-from lifeboat_endpoint.vault import Draft, EntryPut, Vault, take_delta, take_over
+from lifeboat_core.errors import NothingToRestore, UnsignedState
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.user_keys import known_public
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.remotes import redacting_lists
+from lifeboat_core.remotes.redacted_state import RedactedState
+from lifeboat_core.restore.plan import trusted
 from lifeboat_keys.errors import NoKey, OtherKey, SignedByAnother
+from lifeboat_vault.errors import RemoteDamaged, UnknownThere, VaultDamaged
+from lifeboat_vault.remote.contract import Bundle, Remote, RemoteSequence
+from lifeboat_vault.vault import Draft, EntryPut, Vault, take_delta, take_over
 
 _WORTH_TELLING = 64 * 1024
 """Bytes."""

@@ -19,19 +19,19 @@ from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.joining import ordered, over
 from lifeboat_alf.redactions import NONE, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, ConfigError, OtherVault
-from lifeboat_daemon.remotes import acknowledged
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import Mendable, RemoteConfig
-from lifeboat_daemon.remotes.opening import check_identity, open_remote
-from lifeboat_daemon.remotes.redacting_lists import Listed, checked_erasure, listed
-from lifeboat_daemon.remotes.redacting_notes import Notes
-from lifeboat_daemon.remotes.redacting_there import only_there as only_there
-from lifeboat_endpoint.errors import AgentErased, PurgesDamaged, RemoteDenied, RemoteError, UnknownThere, VaultMissing
-from lifeboat_endpoint.remote.contract import RedactionState, Remote
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import Busy, ConfigError, OtherVault
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import Mendable, RemoteConfig
+from lifeboat_core.remotes.opening import check_identity, open_remote
+from lifeboat_core.remotes.redacting_lists import Listed, checked_erasure, listed
+from lifeboat_core.remotes.redacting_notes import Notes
+from lifeboat_core.remotes.redacting_there import only_there as only_there
+from lifeboat_vault.errors import AgentErased, PurgesDamaged, RemoteDenied, RemoteError, UnknownThere, VaultMissing
+from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.vault import Vault
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def heeding(context: Context, agent: Agent) -> Iterator[None]:
         yield
     except AgentErased as error:
         redaction = checked_erasure(error, agent.id, context.keys().trusted)
-        from lifeboat_daemon.purge import erasing
+        from lifeboat_core.purge import erasing
 
         patiently(partial(erasing.erase, context, agent, redaction))
         raise
@@ -140,7 +140,7 @@ def patiently(work: Callable[[], T]) -> T:
 def _learn(context: Context, agent: Agent, vault: Vault, found: Listed) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Apply what is new, in the order in which the remote lists it; before each one those that cut more of the same.
     Ids of what was applied, and what is wrong with those that nobody can apply: they keep nothing else from going."""
-    from lifeboat_daemon.purge import applying
+    from lifeboat_core.purge import applying
 
     known = vault.redactions
     fresh = ordered([redaction for redaction in found.counting if redaction.id not in known], known)

@@ -10,11 +10,11 @@ from lifeboat_alf import redactions
 from lifeboat_alf.errors import RedactionInvalid, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, WHOLE_AGENT, Redaction, Redactions
-from lifeboat_endpoint.errors import AgentErased, RemoteDamaged, UnknownThere
-from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_keys import redacting
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.errors import AgentErased, RemoteDamaged, UnknownThere
+from lifeboat_vault.remote.contract import Remote
 
 MOST_REDACTIONS = 10_000
 """How many purges of one agent a remote may list: each is one decision of a person."""

@@ -9,15 +9,15 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import receipts
-from lifeboat_daemon.purge.receipt_document import DONE, PENDING, WAITING
-from lifeboat_daemon.remotes import acknowledged
-from lifeboat_daemon.remotes.acknowledged import Acknowledged, Purge
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import PurgeRefused, RemoteDamaged, RemoteRefused
-from lifeboat_endpoint.remote.contract import RedactionState
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import receipts
+from lifeboat_core.remotes import acknowledged
+from lifeboat_core.remotes.acknowledged import Acknowledged, Purge
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_keys.receipt_document import DONE, PENDING, WAITING
+from lifeboat_vault.errors import PurgeRefused, RemoteDamaged, RemoteRefused
+from lifeboat_vault.remote.contract import RedactionState
+from lifeboat_vault.vault import Vault
 
 ASK_AGAIN = timedelta(hours=1)
 """After a remote refused a purge, or what it said of it does not hold."""

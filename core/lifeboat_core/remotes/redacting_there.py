@@ -8,16 +8,16 @@ from collections.abc import Iterator
 from functools import partial
 
 from lifeboat_alf.purging import Item
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import pulling
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import check_identity, open_remote
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import Remote
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.history import HistoryItem
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import pulling
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import check_identity, open_remote
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.history import HistoryItem
 
 
 def only_there(context: Context, agent: Agent, config: RemoteConfig, vault: Vault) -> Iterator[Item]:

@@ -14,12 +14,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon import config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
-from lifeboat_daemon.folder_names import names_in
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import ConfigError, RemoteExists, RemoteNameRefused, UnknownRemote
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.folder_names import names_in
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.settings import config
 
 LONGEST_TOKEN = 4096
 """Characters."""

@@ -6,15 +6,15 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling
-from lifeboat_daemon.remotes.contract import RemoteConfig, Removing
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_endpoint.errors import RemoteDenied, UnknownThere
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.remotes import acknowledged, aside, epochs, pulling
+from lifeboat_core.remotes.contract import RemoteConfig, Removing
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_vault.errors import RemoteDenied, UnknownThere
 
 KIND = "replace"
 

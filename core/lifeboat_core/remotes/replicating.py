@@ -12,13 +12,13 @@ from lifeboat_alf.errors import LifeboatError, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, Entry
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import guard
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Cancelled, RemoteForgot
-from lifeboat_daemon.health.standing import FENCED, HELD, WAITING
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import (
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import guard
+from lifeboat_core.errors import Cancelled, RemoteForgot
+from lifeboat_core.health.standing import FENCED, HELD, WAITING
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.remotes import (
     acknowledged,
     bundling,
     deciding,
@@ -28,19 +28,19 @@ from lifeboat_daemon.remotes import (
     redacting,
     verifying,
 )
-from lifeboat_daemon.remotes.acknowledged import Acknowledged
-from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
-from lifeboat_daemon.remotes.deciding import Decision, Do, Here, Why
-from lifeboat_daemon.remotes.mending_pause import MendingPause
-from lifeboat_daemon.remotes.opening import check_identity, open_remote
-from lifeboat_daemon.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
-from lifeboat_daemon.remotes.redacting_lists import checked_erasure
-from lifeboat_daemon.remotes.sending_again import SendingAgain
-from lifeboat_daemon.words import argument, size_text
-from lifeboat_endpoint.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead, file_key_of
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_core.remotes.acknowledged import Acknowledged
+from lifeboat_core.remotes.contract import Compactable, RemoteConfig
+from lifeboat_core.remotes.deciding import Decision, Do, Here, Why
+from lifeboat_core.remotes.mending_pause import MendingPause
+from lifeboat_core.remotes.opening import check_identity, open_remote
+from lifeboat_core.remotes.outcome import DEFERRED, HELD_BACK, Outcome, failed, up_to_date
+from lifeboat_core.remotes.redacting_lists import checked_erasure
+from lifeboat_core.remotes.sending_again import SendingAgain
+from lifeboat_core.texts.words import argument, size_text
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import AgentErased, EpochBehind, RemoteDamaged, RemoteRefused, StaleBase, UnknownThere
+from lifeboat_vault.remote.contract import Bundle, Remote, RemoteAgent, RemoteHead, file_key_of
+from lifeboat_vault.vault import SequenceRow, Vault
 
 MaySend = Callable[[int], str | None]
 """Why so many bytes are not to be sent now; None when they may."""
@@ -251,7 +251,7 @@ class _Replication:
                 self._prove(bundle, base)
                 yield bundle
         else:  # thinned here for want of room: the remote has it, and says from where the delta leads
-            from lifeboat_daemon.remotes import pulling
+            from lifeboat_core.remotes import pulling
 
             with (
                 pulling.state(self._remote, self._agent.id, base) as there,

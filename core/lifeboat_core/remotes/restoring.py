@@ -13,27 +13,27 @@ from pathlib import Path
 from lifeboat_alf import times
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import Sequence, State
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents as registered_agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import acknowledged, aside, epochs, pulling, redacting, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.epochs import Raised
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, run
-from lifeboat_daemon.restore.capturing import capture_restored
-from lifeboat_daemon.restore.finish import note_withheld, write_receipt
-from lifeboat_daemon.restore.opening import number_at
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.restore.surroundings import locate
-from lifeboat_daemon.words import argument, time_text
-from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents as registered_agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.errors import AlreadyProtected, AmbiguousAgent, NothingToRestore, UnknownAgent
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.remotes import acknowledged, aside, epochs, pulling, redacting, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.epochs import Raised
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore import RestoreOptions, RestoreReport, plan, run
+from lifeboat_core.restore.capturing import capture_restored
+from lifeboat_core.restore.finish import note_withheld, write_receipt
+from lifeboat_core.restore.opening import number_at
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.restore.surroundings import locate
+from lifeboat_core.texts.words import argument, time_text
+from lifeboat_vault.remote.contract import Remote, RemoteAgent
+from lifeboat_vault.vault import Vault
 
 _AHEAD = timedelta(days=1)
 """A sequence that is signed with a time so far in the future was captured under a wrong clock."""

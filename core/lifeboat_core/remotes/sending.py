@@ -6,20 +6,20 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health import second_copies
-from lifeboat_daemon.health.second_copies import NO_NETWORK
-from lifeboat_daemon.health.states import WAITING
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.remotes import acknowledged
-from lifeboat_daemon.remotes.acknowledged import NOT_TOLD, Acknowledged
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.outcome import DEFERRED, Outcome
-from lifeboat_daemon.remotes.replicating import replicate
-from lifeboat_daemon.schedule import conditions
-from lifeboat_daemon.schedule.conditions import Conditions
-from lifeboat_daemon.words import argument
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import second_copies
+from lifeboat_core.health.second_copies import NO_NETWORK
+from lifeboat_core.health.states import WAITING
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.machine.conditions import Conditions
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.remotes import acknowledged
+from lifeboat_core.remotes.acknowledged import NOT_TOLD, Acknowledged
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.outcome import DEFERRED, Outcome
+from lifeboat_core.remotes.replicating import replicate
+from lifeboat_core.texts.words import argument
 
 _HERE = frozenset({"", "localhost", "127.0.0.1", "::1"})
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import bundling, verifying
-from lifeboat_daemon.remotes.contract import Compactable
-from lifeboat_daemon.words import sequences_text
-from lifeboat_endpoint.errors import (
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import bundling, verifying
+from lifeboat_core.remotes.contract import Compactable
+from lifeboat_core.texts.words import sequences_text
+from lifeboat_vault.errors import (
     RemoteDamaged,
     RemoteRefused,
     RemoteTooLarge,
@@ -19,8 +19,8 @@ from lifeboat_endpoint.errors import (
     UnknownThere,
     VaultDamaged,
 )
-from lifeboat_endpoint.remote.contract import Bundle, FileKey, Remote, file_key_of
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.remote.contract import Bundle, FileKey, Remote, file_key_of
+from lifeboat_vault.vault import Vault
 
 _NOT_TAKEN = (RemoteRefused, StaleBase, RemoteTooLarge, RemoteDamaged, UnknownThere)
 """Answers about one bundle or file: it does not fit, or rests on what cannot be read or is not kept there any more.

@@ -16,23 +16,23 @@ from lifeboat_alf import layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.outcome import report_document
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyProtected
-from lifeboat_daemon.locks import home_lock
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes import epochs, pulling, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.restoring import Source, find, place_history
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.remote.contract import Remote, RemoteAgent
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import home_lock
+from lifeboat_core.capture.outcome import report_document
+from lifeboat_core.capture.run import capture
+from lifeboat_core.errors import AlreadyProtected
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.remotes import epochs, pulling, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.restoring import Source, find, place_history
+from lifeboat_core.restore import target
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.texts.words import argument
+from lifeboat_vault.remote.contract import Remote, RemoteAgent
 
 MOST_LOOKED_AT = 5
 """Agents of a remote whose newest state is fetched for a comparison."""

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import opening
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_endpoint.errors import RemoteDenied
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import opening
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_vault.errors import RemoteDenied
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.remote.contract import About
+    from lifeboat_vault.remote.contract import About
 
 PUSH, PULL = "push", "pull"
 NEEDED = frozenset({PUSH, PULL})

@@ -10,16 +10,16 @@ from lifeboat_alf import attachments, codec, layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.standing import ERROR
-from lifeboat_daemon.remotes import acknowledged, redacting
-from lifeboat_daemon.remotes.contract import Compactable, RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.words import count_text
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteError, VaultDamaged
-from lifeboat_endpoint.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification, file_key_of
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.standing import ERROR
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import acknowledged, redacting
+from lifeboat_core.remotes.contract import Compactable, RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.texts.words import count_text
+from lifeboat_vault.errors import RemoteDamaged, RemoteError, VaultDamaged
+from lifeboat_vault.remote.contract import Remote, RemoteAgent, RemoteHead, RemoteVerification, file_key_of
+from lifeboat_vault.vault import Vault
 
 BODIES = 64
 """Items of the newest state that are read back; by chance, so that in time all of them are."""

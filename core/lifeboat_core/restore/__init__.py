@@ -8,16 +8,16 @@ undo     take the last restore back
 
 from __future__ import annotations
 
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.diffs import diff_lines, diffs, plan_lines
-from lifeboat_daemon.restore.finish import origin_of
-from lifeboat_daemon.restore.opening import opened_plan, restore
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_daemon.restore.plan import Plan, plan
-from lifeboat_daemon.restore.recovery import recover
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import run
-from lifeboat_daemon.restore.undo import undo
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.diffs import diff_lines, diffs, plan_lines
+from lifeboat_core.restore.finish import origin_of
+from lifeboat_core.restore.opening import opened_plan, restore
+from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.restore.plan import Plan, plan
+from lifeboat_core.restore.recovery import recover
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.run import run
+from lifeboat_core.restore.undo import undo
 
 __all__ = [
     "Action",

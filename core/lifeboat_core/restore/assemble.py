@@ -10,15 +10,15 @@ from pathlib import Path
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.name_conflicts import parents
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import DATABASE, FOLDER, Wanted, source_runtime
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_path, to_text
-from lifeboat_daemon.restore.moves import following_no_link, is_inside
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.target import Place
-from lifeboat_daemon.state_documents import home_mode
+from lifeboat_core.agents.name_conflicts import parents
+from lifeboat_core.restore import target
+from lifeboat_core.restore.contents import DATABASE, FOLDER, Wanted, source_runtime
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.journal import STAGING, Folder, Journal, Lives, Mode, Move, Time, to_path, to_text
+from lifeboat_core.restore.moves import following_no_link, is_inside
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.target import Place
+from lifeboat_core.state.state_documents import home_mode
 
 TREE = "tree"
 INDEX_OF_LOG = "-shm"

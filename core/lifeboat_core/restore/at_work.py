@@ -3,12 +3,12 @@ place."""
 
 from __future__ import annotations
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import RuntimeRunning
-from lifeboat_daemon.restore import moves, target
-from lifeboat_daemon.restore.journal import Journal, to_path
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.surroundings import locate
+from lifeboat_core.errors import RuntimeRunning
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import moves, target
+from lifeboat_core.restore.journal import Journal, to_path
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.surroundings import locate
 
 
 def still_running(what: str, runtime: str) -> RuntimeRunning:

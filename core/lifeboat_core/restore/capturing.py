@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.words import path_text
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.texts.words import path_text
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.restore.report import RestoreReport
+    from lifeboat_core.restore.report import RestoreReport
 
 KEPT_DAYS = 7
 SAFETY = "safety"
@@ -31,8 +31,8 @@ class Captured(NamedTuple):
 
 def capture_now(context: Context, agent: Agent, kind: str = "capture") -> Captured:
     """Capture a workspace. Raises what capture raises."""
-    from lifeboat_daemon.capture.outcome import left_out
-    from lifeboat_daemon.capture.run import capture
+    from lifeboat_core.capture.outcome import left_out
+    from lifeboat_core.capture.run import capture
 
     report = capture(context, agent, kind=kind)
     return Captured(newest(context, agent.id), left_out(report.to_json()))

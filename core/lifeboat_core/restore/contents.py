@@ -13,14 +13,14 @@ from lifeboat_adapters.secrets import cutting
 from lifeboat_alf import codec, layout, metas
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Entry, State
-from lifeboat_daemon import state_documents
-from lifeboat_daemon.capture.names import native_name
-from lifeboat_daemon.errors import UnsafeName
-from lifeboat_daemon.name_conflicts import in_the_way
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.inventory import Inventory
+from lifeboat_core.agents.name_conflicts import in_the_way
+from lifeboat_core.capture.names import native_name
+from lifeboat_core.errors import UnsafeName
+from lifeboat_core.restore import inventory as inventories
+from lifeboat_core.restore import names
+from lifeboat_core.restore.inventory import Inventory
+from lifeboat_core.state import state_documents
+from lifeboat_core.texts.readable_json import printable
 
 FILE, LINK, FOLDER = "file", "link", "folder"
 RAW, MERGED, STRUCTURED, ARTIFACT, DATABASE = "raw", "merged", "structured", "artifact", "database"

@@ -14,16 +14,16 @@ from lifeboat_alf import layout, metas
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason, ReasonCode, reason_code, reason_text
 from lifeboat_alf.state import State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import things
-from lifeboat_daemon.restore.contents import DATABASE
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.home_files import HomePlan, Keys
-from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.restore.reasons import LeftOutCode, ReissueCode
-from lifeboat_daemon.state_documents import capabilities, credentials_of, of, texts
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import things
+from lifeboat_core.restore.contents import DATABASE
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.filling import Filler
+from lifeboat_core.restore.home_files import HomePlan, Keys
+from lifeboat_core.restore.inventory import Inventory
+from lifeboat_core.restore.reasons import LeftOutCode, ReissueCode
+from lifeboat_core.state.state_documents import capabilities, credentials_of, of, texts
+from lifeboat_core.texts.readable_json import printable
 from lifeboat_keys.encodings import to_base64
 
 INJECTED, SKIPPED = "injected", "skipped"

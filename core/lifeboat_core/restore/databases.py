@@ -19,12 +19,12 @@ from lifeboat_alf.effective import effective_records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import DATABASE, DATABASES, Wanted
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.home_files import Around, home_root
-from lifeboat_daemon.restore.journal import look
-from lifeboat_daemon.restore.moves import is_inside
+from lifeboat_core.restore import target
+from lifeboat_core.restore.contents import DATABASE, DATABASES, Wanted
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.home_files import Around, home_root
+from lifeboat_core.restore.journal import look
+from lifeboat_core.restore.moves import is_inside
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 CUT_MEMORIES = "/memories.jsonl"

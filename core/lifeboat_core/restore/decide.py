@@ -8,13 +8,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from lifeboat_alf.reasons import Reason
-from lifeboat_daemon.name_conflicts import parents
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, RAW, Wanted
-from lifeboat_daemon.restore.journal import Seen
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.restore.tree import OTHER, Found, Tree
+from lifeboat_core.agents.name_conflicts import parents
+from lifeboat_core.restore import names
+from lifeboat_core.restore.contents import FILE, FOLDER, LINK, RAW, Wanted
+from lifeboat_core.restore.journal import Seen
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.restore.tree import OTHER, Found, Tree
+from lifeboat_core.texts.readable_json import printable
 
 
 class Action(StrEnum):

@@ -28,14 +28,14 @@ from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import programs
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore.journal import look
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.runtime_folder import real_place, without_links
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine.runtime_folder import real_place, without_links
+from lifeboat_core.processes import programs
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore.journal import look
+from lifeboat_core.restore.reasons import LeftOutCode
 
 Run = Callable[..., programs.Ran]
 

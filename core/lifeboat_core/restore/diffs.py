@@ -12,14 +12,14 @@ from lifeboat_alf import layout
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.restore.contents import FILE, MERGED
-from lifeboat_daemon.restore.credentials import Fate
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.hiding import HideFile
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.staging import Stage
-from lifeboat_daemon.safe_text import name_text
-from lifeboat_daemon.words import count_text, time_text
+from lifeboat_core.restore.contents import FILE, MERGED
+from lifeboat_core.restore.credentials import Fate
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.hiding import HideFile
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.staging import Stage
+from lifeboat_core.texts.safe_text import name_text
+from lifeboat_core.texts.words import count_text, time_text
 
 LARGEST_BYTES = 256 * 1024
 """Beyond this a comparison line by line takes seconds and says nothing to anyone."""

@@ -11,10 +11,10 @@ from lifeboat_alf import metas
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore.contents import Wanted
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.contents import Wanted
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.state.state_documents import credentials_of
 from lifeboat_keys.errors import NoAgentKey, UnknownSealing, UnsealError
 from lifeboat_keys.home_keys import HomeKeys
 

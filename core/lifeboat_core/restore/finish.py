@@ -17,22 +17,22 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import read_all
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import withheld
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownAgent
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves
-from lifeboat_daemon.restore.capturing import capture_restored
-from lifeboat_daemon.restore.journal import DONE, STAGING, Journal, Lives, Seen, look, to_path
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.surroundings import locate
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_daemon.words import count_text
-from lifeboat_endpoint.errors import VaultFull, VaultUnusable
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents import withheld
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import UnknownAgent
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore import moves
+from lifeboat_core.restore.capturing import capture_restored
+from lifeboat_core.restore.journal import DONE, STAGING, Journal, Lives, Seen, look, to_path
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.surroundings import locate
+from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_core.texts.words import count_text
+from lifeboat_vault.errors import VaultFull, VaultUnusable
 
 LAST_RESTORE = "last_restore"
 CREDENTIALS = "credentials"
@@ -123,8 +123,8 @@ def changes_of_our_own(context: Context, journal_id: str) -> Iterator[None]:
 
 def _adopt(context: Context, journal: Journal, report: RestoreReport) -> RestoreReport:
     """Make the restored folder the workspace of the agent: what was known of the old one says nothing about it."""
-    from lifeboat_daemon.capture import installed
-    from lifeboat_daemon.restore.taking_back import take_memories_back
+    from lifeboat_core.capture import installed
+    from lifeboat_core.restore.taking_back import take_memories_back
 
     if not report.adopted:
         return report

@@ -9,9 +9,9 @@ from lifeboat_adapters.credentials import ForeignCredential, Place, Translation
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout, metas
 from lifeboat_alf.reasons import Reason
-from lifeboat_daemon.restore.filling import Filler, members_of
-from lifeboat_daemon.restore.home_files import NO_FOLDER, Around
-from lifeboat_daemon.state_documents import credentials_of
+from lifeboat_core.restore.filling import Filler, members_of
+from lifeboat_core.restore.home_files import NO_FOLDER, Around
+from lifeboat_core.state.state_documents import credentials_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from lifeboat_alf.state import State
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore.contents import FILE, LINK, Contents, Wanted
+from lifeboat_core.restore.contents import FILE, LINK, Contents, Wanted
+from lifeboat_core.texts.readable_json import printable
 
 _SCRIPT_FOLDERS = frozenset({"hooks", "skills", "scripts", "bin", "extensions", "plugins"})
 _SCRIPT_ENDINGS = frozenset(

@@ -9,10 +9,10 @@ from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.secrets.finder import Known
 from lifeboat_adapters.secrets.redaction import known_spans, masked, redacted
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.capture.prints import Prints, Shape, shapes_in
-from lifeboat_daemon.capture.secrets import DECISION
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore.plan import Plan
+from lifeboat_core.capture.prints import Prints, Shape, shapes_in
+from lifeboat_core.capture.secrets import DECISION
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.plan import Plan
 
 HideText = Callable[[str], str]
 HideFile = Callable[[str, bytes], bytes | None]

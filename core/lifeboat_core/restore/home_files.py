@@ -16,17 +16,17 @@ from lifeboat_adapters.credentials import Delivery, KeyFile, Place, Recrypted
 from lifeboat_alf import layout, metas
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
-from lifeboat_daemon.capture.names import archive_name
-from lifeboat_daemon.capture.scan import may_hold
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.contents import FILE, FOLDER, MERGED, STRUCTURED, Contents, Wanted, body_of
-from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
-from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.restore.tree import DiskTree, Found
+from lifeboat_core.capture.names import archive_name
+from lifeboat_core.capture.scan import may_hold
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import target
+from lifeboat_core.restore.contents import FILE, FOLDER, MERGED, STRUCTURED, Contents, Wanted, body_of
+from lifeboat_core.restore.decide import Action, Item, Rules, decide
+from lifeboat_core.restore.filling import Filler
+from lifeboat_core.restore.inventory import Inventory
+from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.restore.tree import DiskTree, Found
 
 Keys = tuple[str | int, ...]
 T = TypeVar("T")

@@ -23,11 +23,11 @@ from lifeboat_alf.errors import AlfError, BadJson, LifeboatError, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State
-from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.errors import SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.errors import VaultDamaged, VaultUnusable
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ import msgspec
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.capture.names import OURS
-from lifeboat_daemon.home import Home
+from lifeboat_core.capture.names import OURS
+from lifeboat_core.home.home import Home
 
 STAGING = "staging"
 """Files are being staged: a crash here leaves everything as it was."""

@@ -19,10 +19,10 @@ from lifeboat_alf.seams.beneath import LinkInPath
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.errors import TargetChanged
-from lifeboat_daemon.progress import nothing
-from lifeboat_daemon.restore.journal import Folder, Journal, Mode, Move, Seen, Time, look, to_path
-from lifeboat_daemon.words import argument
+from lifeboat_core.errors import TargetChanged
+from lifeboat_core.processes.progress import nothing
+from lifeboat_core.restore.journal import Folder, Journal, Mode, Move, Seen, Time, look, to_path
+from lifeboat_core.texts.words import argument
 
 LOGS = ("-wal", "-shm", "-journal")
 """How the files beside an SQLite database end that it reads as its own."""

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture.names import archive_name, native_name
-from lifeboat_daemon.errors import UnsafeName
-from lifeboat_daemon.name_conflicts import parents
-from lifeboat_daemon.readable_json import is_utf8, printable
+from lifeboat_core.agents.name_conflicts import parents
+from lifeboat_core.capture.names import archive_name, native_name
+from lifeboat_core.errors import UnsafeName
+from lifeboat_core.texts.readable_json import is_utf8, printable
 
 _NAME_BYTES = 255
 _PATH_BYTES = 4096

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control, repository_heads
 from lifeboat_alf import layout
-from lifeboat_daemon.restore.contents import FOLDER, Wanted
+from lifeboat_core.restore.contents import FOLDER, Wanted
 
 
 def heads_at_top(names: Iterable[str]) -> frozenset[str]:

@@ -8,18 +8,18 @@ from datetime import datetime
 from pathlib import Path
 
 from lifeboat_alf import times
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import BadMoment, NothingToRestore
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_daemon.restore.plan import Plan, plan
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import run
-from lifeboat_daemon.status import DAMAGED
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import BadMoment, NothingToRestore
+from lifeboat_core.health.status import DAMAGED
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.restore.plan import Plan, plan
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.run import run
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_vault.vault import Vault
 
 
 @contextmanager

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from lifeboat_alf import metas
 from lifeboat_alf.state import State
-from lifeboat_daemon.capture import sqlite_files
-from lifeboat_daemon.capture.read import OverLimit, Unstable
-from lifeboat_daemon.capture.tree import LARGEST
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore.contents import FILE
-from lifeboat_daemon.restore.decide import Action, Item, Rules
-from lifeboat_daemon.restore.journal import look
-from lifeboat_daemon.restore.scratch import scratch_folder
+from lifeboat_core.capture import sqlite_files
+from lifeboat_core.capture.read import OverLimit, Unstable
+from lifeboat_core.capture.tree import LARGEST
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.contents import FILE
+from lifeboat_core.restore.decide import Action, Item, Rules
+from lifeboat_core.restore.journal import look
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.texts.readable_json import printable
 
 _TOUCHED = (Action.OVERWRITE, Action.REMOVE, Action.SAME)
 

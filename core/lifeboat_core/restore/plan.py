@@ -18,36 +18,37 @@ from lifeboat_alf.reasons import Reason
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.seams.files_beneath import FilesBeneath
 from lifeboat_alf.state import Entry, State
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon import state_documents, user_keys
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import credentials, databases, foreign, names, own_databases, plan_warnings, target
-from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import Contents, Wanted, body_of
-from lifeboat_daemon.restore.credentials import Fate, Stands
-from lifeboat_daemon.restore.decide import Action, Item, Rules, decide
-from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.hazards import Hazard, find_hazards
-from lifeboat_daemon.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
-from lifeboat_daemon.restore.inventory import Inventory, Proven
-from lifeboat_daemon.restore.names import Unholdable
-from lifeboat_daemon.restore.never_written import heads_at_top, reason_against
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_daemon.restore.plan_warnings import MOST_NAMES, are_warned_of, by_reason
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.restore.removals import captured_since, deleted_since
-from lifeboat_daemon.restore.surroundings import surroundings
-from lifeboat_daemon.restore.tree import DiskTree, NoTree, Tree
-from lifeboat_daemon.state_documents import keeps_all_rights
-from lifeboat_daemon.words import argument
-from lifeboat_endpoint.errors import VaultMissing
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import NothingToRestore, TargetRefused, UnknownAgent, UnsafeName
+from lifeboat_core.home import user_keys
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import contents as contents_module
+from lifeboat_core.restore import credentials, databases, foreign, names, own_databases, plan_warnings, target
+from lifeboat_core.restore import inventory as inventories
+from lifeboat_core.restore.contents import Contents, Wanted, body_of
+from lifeboat_core.restore.credentials import Fate, Stands
+from lifeboat_core.restore.decide import Action, Item, Rules, decide
+from lifeboat_core.restore.filling import Filler
+from lifeboat_core.restore.hazards import Hazard, find_hazards
+from lifeboat_core.restore.home_files import CUT_OUT, Around, HomePlan, plan_home
+from lifeboat_core.restore.inventory import Inventory, Proven
+from lifeboat_core.restore.names import Unholdable
+from lifeboat_core.restore.never_written import heads_at_top, reason_against
+from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.restore.plan_warnings import MOST_NAMES, are_warned_of, by_reason
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.restore.removals import captured_since, deleted_since
+from lifeboat_core.restore.surroundings import surroundings
+from lifeboat_core.restore.tree import DiskTree, NoTree, Tree
+from lifeboat_core.state import state_documents
+from lifeboat_core.state.state_documents import keeps_all_rights
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_core.texts.words import argument
 from lifeboat_keys.errors import KeysError, NoKey, SignedByAnother
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.errors import VaultMissing
 
 _DATABASE_ENDINGS = (".db", ".sqlite", "-shm", "-journal")
 

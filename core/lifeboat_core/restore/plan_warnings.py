@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from lifeboat_adapters.memory_stores import DatabaseWrite
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.state import State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import not_captured
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import own_databases
-from lifeboat_daemon.restore.contents import Contents, Wanted, body_of
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.restore.options import RestoreOptions
-from lifeboat_endpoint.errors import VaultMissing
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import not_captured
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import own_databases
+from lifeboat_core.restore.contents import Contents, Wanted, body_of
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.inventory import Inventory
+from lifeboat_core.restore.options import RestoreOptions
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_vault.errors import VaultMissing
 
 DAMAGED_RECORD = "its bytes are not those that were signed"
 MOST_NAMES = 20

@@ -14,16 +14,16 @@ from lifeboat_alf import layout, metas, records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason, reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.errors import RestoreFailed
-from lifeboat_daemon.restore import credentials
-from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
-from lifeboat_daemon.restore.contents import FILE as FILE_KIND
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.plan_warnings import DAMAGED_RECORD
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.restore.things import (
+from lifeboat_core.errors import RestoreFailed
+from lifeboat_core.restore import credentials
+from lifeboat_core.restore import inventory as inventories
+from lifeboat_core.restore.contents import DAMAGED, MERGED, RAW, STRUCTURED, Wanted
+from lifeboat_core.restore.contents import FILE as FILE_KIND
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.restore.things import (
     ARTIFACT,
     CREDENTIAL,
     DOCUMENT,

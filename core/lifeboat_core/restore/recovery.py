@@ -12,16 +12,16 @@ import msgspec
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import clock_trust
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy, RestoreFailed
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.restore import delivering, moves
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore.capturing import KEPT_DAYS
-from lifeboat_daemon.restore.finish import finish, put_away
-from lifeboat_daemon.restore.journal import MOVING, Journal, to_path
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy, RestoreFailed
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.restore import delivering, moves
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore.capturing import KEPT_DAYS
+from lifeboat_core.restore.finish import finish, put_away
+from lifeboat_core.restore.journal import MOVING, Journal, to_path
 
 
 def recover(context: Context) -> list[str]:
@@ -83,7 +83,7 @@ def settle(context: Context, journal: Journal) -> str:
     if journal.phase != MOVING:
         put_away(context, journal)
         return f"A restore into {folder} was interrupted before it changed anything; it was dropped."
-    from lifeboat_daemon.restore.at_work import check_before_recovery
+    from lifeboat_core.restore.at_work import check_before_recovery
 
     check_before_recovery(context, journal)
     with held_back():

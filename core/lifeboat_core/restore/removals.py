@@ -6,10 +6,10 @@ from __future__ import annotations
 from lifeboat_adapters.contract import Adapter
 from lifeboat_alf import layout
 from lifeboat_alf.state import State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.contents import Contents, captured_by, is_shared, source_runtime
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import names
+from lifeboat_core.restore.contents import Contents, captured_by, is_shared, source_runtime
 
 
 def captured_since(context: Context, agent: Agent | None, adapter: Adapter, contents: Contents) -> set[str]:

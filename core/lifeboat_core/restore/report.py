@@ -12,18 +12,18 @@ from lifeboat_adapters.persona.documents import rows_of
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import reason_code, reason_text
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon import withheld
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import receipt
-from lifeboat_daemon.restore.contents import DAMAGED
-from lifeboat_daemon.restore.credentials import Fate, capabilities_without
-from lifeboat_daemon.restore.databases import is_table
-from lifeboat_daemon.restore.decide import Action, Item
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.plan_warnings import DAMAGED_RECORD
-from lifeboat_daemon.restore.things import MEMORY, ROW
-from lifeboat_daemon.state_documents import credentials_of
-from lifeboat_endpoint.errors import VaultDamaged
+from lifeboat_core.agents import withheld
+from lifeboat_core.restore import receipt
+from lifeboat_core.restore.contents import DAMAGED
+from lifeboat_core.restore.credentials import Fate, capabilities_without
+from lifeboat_core.restore.databases import is_table
+from lifeboat_core.restore.decide import Action, Item
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.plan_warnings import DAMAGED_RECORD
+from lifeboat_core.restore.things import MEMORY, ROW
+from lifeboat_core.state.state_documents import credentials_of
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_vault.errors import VaultDamaged
 
 
 @dataclass(frozen=True, slots=True)

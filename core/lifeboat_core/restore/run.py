@@ -9,26 +9,26 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, counted, quietly
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves, report, runtime_steps, server_steps
-from lifeboat_daemon.restore.assemble import Assembled, assemble
-from lifeboat_daemon.restore.at_work import still_running
-from lifeboat_daemon.restore.capturing import capture_for_safety, keep_for_safety, newest
-from lifeboat_daemon.restore.finish import finish, put_away
-from lifeboat_daemon.restore.journal import MOVING, STAGING, Journal, to_path
-from lifeboat_daemon.restore.plan import Plan, running_at
-from lifeboat_daemon.restore.recovery import settle_earlier
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.restore.staging import Stage
-from lifeboat_daemon.state_documents import workspace_mode
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_daemon.words import count_text
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import ConsentNeeded, NamesDoNotFit, RestoreFailed, UnsignedState
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.processes.progress import Tell, counted, quietly
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore import moves, report, runtime_steps, server_steps
+from lifeboat_core.restore.assemble import Assembled, assemble
+from lifeboat_core.restore.at_work import still_running
+from lifeboat_core.restore.capturing import capture_for_safety, keep_for_safety, newest
+from lifeboat_core.restore.finish import finish, put_away
+from lifeboat_core.restore.journal import MOVING, STAGING, Journal, to_path
+from lifeboat_core.restore.plan import Plan, running_at
+from lifeboat_core.restore.recovery import settle_earlier
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.restore.staging import Stage
+from lifeboat_core.state.state_documents import workspace_mode
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.words import count_text
 from lifeboat_keys.signing import Verdict
 
 _MOST_HAZARDS = 10

@@ -11,17 +11,17 @@ from lifeboat_adapters.credentials import Delivery, Place
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.reasons import Reason
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import programs
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import delivering, hiding
-from lifeboat_daemon.restore.credentials import failed
-from lifeboat_daemon.restore.finish import changes_of_our_own, write_receipt
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.reasons import LeftOutCode
-from lifeboat_daemon.restore.report import RestoreReport, with_fates
-from lifeboat_daemon.restore.surroundings import into, locate
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes import programs
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.restore import delivering, hiding
+from lifeboat_core.restore.credentials import failed
+from lifeboat_core.restore.finish import changes_of_our_own, write_receipt
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.reasons import LeftOutCode
+from lifeboat_core.restore.report import RestoreReport, with_fates
+from lifeboat_core.restore.surroundings import into, locate
+from lifeboat_core.texts.readable_json import printable
 
 Run = Callable[..., programs.Ran]
 

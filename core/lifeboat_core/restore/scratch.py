@@ -14,9 +14,9 @@ from pathlib import Path
 
 import psutil
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.locks import REFUSALS
-from lifeboat_daemon.restore import moves
+from lifeboat_core.agents.locks import REFUSALS
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import moves
 
 _LITTLE_ROOM = 64 << 20
 """Bytes. With less a disk counts as full when the temporary folder has more."""

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from lifeboat_alf import codec
 from lifeboat_alf.errors import AlfError
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
+from lifeboat_core.restore.plan import Plan
+from lifeboat_vault.errors import VaultDamaged, VaultUnusable
 
 _DIGITS = 24
 """So many that nobody makes two states of one code: 96 bits."""

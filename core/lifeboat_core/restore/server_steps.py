@@ -9,11 +9,11 @@ from dataclasses import replace
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_adapters.memory_stores import ServerWrite
 from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import receipt, runtime_steps
-from lifeboat_daemon.restore.finish import capture_after, write_receipt
-from lifeboat_daemon.restore.plan import Plan
-from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import receipt, runtime_steps
+from lifeboat_core.restore.finish import capture_after, write_receipt
+from lifeboat_core.restore.plan import Plan
+from lifeboat_core.restore.report import RestoreReport
 
 _PUT = (Outcome.ACCEPTED, Outcome.TRANSFORMED)
 

@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon.capture.names import OURS
-from lifeboat_daemon.progress import nothing
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
-from lifeboat_daemon.restore.filling import Filler
-from lifeboat_daemon.restore.inventory import Proven
+from lifeboat_core.capture.names import OURS
+from lifeboat_core.processes.progress import nothing
+from lifeboat_core.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_core.restore.filling import Filler
+from lifeboat_core.restore.inventory import Proven
 
 
 class Stage:

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from lifeboat_adapters.contract import Adapter, Installation
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.state import State
-from lifeboat_daemon import programs
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import target
-from lifeboat_daemon.restore.options import RestoreOptions
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes import programs
+from lifeboat_core.restore import target
+from lifeboat_core.restore.options import RestoreOptions
 
 
 class Surroundings(NamedTuple):
@@ -90,7 +90,7 @@ def locate(context: Context, adapter: Adapter, folder: Path) -> Installation | N
 def _remembered(context: Context, adapter: Adapter, agent: Agent) -> Installation | None:
     """The runtime around an agent's own workspace as captures last found it: its folder may be lost as well. Its
     program is the one that is here now."""
-    from lifeboat_daemon.capture import installed
+    from lifeboat_core.capture import installed
 
     with context.vault(agent.id) as vault:
         found = installed.remembered(vault, agent)

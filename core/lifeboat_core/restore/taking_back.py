@@ -8,8 +8,8 @@ from lifeboat_alf.effective import Effective, effective_records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.state import Record, State
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
 
 _SAID = ("content", "memory_type", "category", "tags", "namespace", "status")
 
@@ -17,7 +17,7 @@ _SAID = ("content", "memory_type", "category", "tags", "namespace", "status")
 def take_memories_back(context: Context, agent: Agent, number: int) -> None:
     """Make the memories in force those of a sequence, in a sequence of its own. Nothing happens when that sequence is
     gone."""
-    from lifeboat_daemon.records import commit_changes
+    from lifeboat_core.memories.records import commit_changes
 
     with context.vault(agent.id) as vault:
         if all(row.number != number for row in vault.sequences()):

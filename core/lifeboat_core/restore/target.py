@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.names import OURS
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import TargetRefused
-from lifeboat_daemon.readable_json import is_utf8, printable
-from lifeboat_daemon.restore.moves import is_inside
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.names import OURS
+from lifeboat_core.errors import TargetRefused
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.moves import is_inside
+from lifeboat_core.texts.readable_json import is_utf8, printable
 
 _SYSTEM = (
     "/bin",

@@ -13,10 +13,10 @@ import msgspec
 
 from lifeboat_alf import embeddings, layout
 from lifeboat_alf.state import BodyAbsent, Entry, State
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore.contents import DATABASES
-from lifeboat_daemon.restore.inventory import Inventory
-from lifeboat_daemon.state_documents import credentials_of, read
+from lifeboat_core.restore.contents import DATABASES
+from lifeboat_core.restore.inventory import Inventory
+from lifeboat_core.state.state_documents import credentials_of, read
+from lifeboat_core.texts.readable_json import printable
 
 MEMORY, VECTOR, ROW, FILE, ARTIFACT = "memory", "vector", "row", "file", "artifact"
 IDENTITY, PRINCIPAL, CREDENTIAL, DOCUMENT = "identity", "principal", "credential", "document"

@@ -11,9 +11,9 @@ from typing import Protocol
 
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.files_beneath import FilesBeneath
-from lifeboat_daemon.name_conflicts import parents
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK
-from lifeboat_daemon.restore.journal import Seen, seen_from
+from lifeboat_core.agents.name_conflicts import parents
+from lifeboat_core.restore.contents import FILE, FOLDER, LINK
+from lifeboat_core.restore.journal import Seen, seen_from
 
 OTHER = "other"
 """A FIFO, a socket, a device."""

@@ -12,21 +12,20 @@ from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.names import OURS
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToUndo, TargetChanged
-from lifeboat_daemon.held_back import held_back
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, quietly
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import journal as journals
-from lifeboat_daemon.restore import moves
-from lifeboat_daemon.restore.at_work import check_before_undo
-from lifeboat_daemon.restore.capturing import capture_for_safety
-from lifeboat_daemon.restore.finish import finish
-from lifeboat_daemon.restore.journal import (
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture.names import OURS
+from lifeboat_core.errors import NothingToUndo, TargetChanged
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.held_back import held_back
+from lifeboat_core.processes.progress import Tell, quietly
+from lifeboat_core.restore import journal as journals
+from lifeboat_core.restore import moves
+from lifeboat_core.restore.at_work import check_before_undo
+from lifeboat_core.restore.capturing import capture_for_safety
+from lifeboat_core.restore.finish import finish
+from lifeboat_core.restore.journal import (
     MOVING,
     PURGED,
     Folder,
@@ -38,11 +37,12 @@ from lifeboat_daemon.restore.journal import (
     to_path,
     to_text,
 )
-from lifeboat_daemon.restore.receipt import Receipt
-from lifeboat_daemon.restore.recovery import is_recent, settle_earlier
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_daemon.restore.run import TOO_LATE, carry_out
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.restore.receipt import Receipt
+from lifeboat_core.restore.recovery import is_recent, settle_earlier
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_core.restore.run import TOO_LATE, carry_out
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.readable_json import printable
 
 
 def undo(context: Context, agent: Agent | None = None, *, force: bool = False, tell: Tell = quietly) -> RestoreReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 
 _NO_LETTERS = re.compile(r"[^a-z0-9]+")
 

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.errors import BadSetting, ConfigError
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.settings import SETTINGS, Setting, setting
+from lifeboat_core.errors import BadSetting, ConfigError
+from lifeboat_core.home.home import Home
+from lifeboat_core.settings.settings import SETTINGS, Setting, setting
 
 DEFAULT = "default"
 FILE = "config.toml"

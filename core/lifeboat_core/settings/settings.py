@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
-from lifeboat_daemon.errors import BadSetting, UnknownSetting
+from lifeboat_core.errors import BadSetting, UnknownSetting
 
 _UNITS_OF_SIZE = {"": 1, "B": 1} | {
     unit: 1 << power
@@ -117,7 +117,7 @@ def parse_cron(value: Any) -> str:
     """Five fields of cron: minute, hour, day of the month, month, day of the week. Raises ValueError."""
     text = str(value)
     if text != HOURLY:  # what reads the others is not loaded for this one
-        from lifeboat_daemon.schedule.crontab import Crontab
+        from lifeboat_core.settings.crontab import Crontab
 
         Crontab(text)
     return text

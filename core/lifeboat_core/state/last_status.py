@@ -12,8 +12,8 @@ import msgspec
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, write_atomic
-from lifeboat_daemon import state_cache
-from lifeboat_daemon.home import Home
+from lifeboat_core.home.home import Home
+from lifeboat_core.state import state_cache
 
 _FILE = "dashboard.json"
 _FORMAT = 1

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lifeboat_daemon.seen import Known, StatKey
-from lifeboat_endpoint.store.read_only import open_readable
+from lifeboat_core.capture.seen import Known, StatKey
+from lifeboat_vault.store.read_only import open_readable
 
 VERSION = 9
 _LARGEST = 2**63 - 1

@@ -16,12 +16,12 @@ from lifeboat_alf.effective import visible_records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.state import State
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore import RestoreOptions, RestoreReport, plan, restore, run
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore import RestoreOptions, RestoreReport, plan, restore, run
 
 
 class LaterClock(SystemClock):

@@ -21,8 +21,8 @@ from lifeboat_adapters.testing import AdapterConformance, Made, tree_of
 from lifeboat_alf import codec, layout
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.testing import MemoryState, identity, principals, record
-from lifeboat_daemon import agents
-from lifeboat_daemon.testing.harness import Harness, memories_of
+from lifeboat_core.agents import agents
+from lifeboat_core.testing.harness import Harness, memories_of
 
 _WRITTEN = ("accepted", "transformed")
 _ARRIVED = ("accepted", "transformed", "deduplicated")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lifeboat_daemon.errors import WordsMisplaced
+from lifeboat_core.errors import WordsMisplaced
 
 _PREFIX, _PASSPHRASE = "LIFEBOAT_", "LIFEBOAT_PASSPHRASE"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lifeboat_alf import layout, times
-from lifeboat_daemon.safe_text import UNSAFE, name_text
+from lifeboat_core.texts.safe_text import UNSAFE, name_text
 
 NO_BREAK = "\u00a0"
 _NAMED = 5

@@ -15,23 +15,23 @@ from lifeboat_alf import layout
 from lifeboat_alf.errors import AlfError, LifeboatError
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Busy
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell
-from lifeboat_daemon.remotes import pulling, redacting, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.large_files_of_state import WithLargeFiles
-from lifeboat_daemon.remotes.opening import check_identity, open_remote
-from lifeboat_daemon.restore import names
-from lifeboat_daemon.restore.contents import FILE
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.restore.surroundings import locate
-from lifeboat_daemon.restore.tree import DiskTree
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_daemon.words import count_text, listed, path_text, sequences_text
-from lifeboat_endpoint.errors import (
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.errors import Busy
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell
+from lifeboat_core.remotes import pulling, redacting, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.large_files_of_state import WithLargeFiles
+from lifeboat_core.remotes.opening import check_identity, open_remote
+from lifeboat_core.restore import names
+from lifeboat_core.restore.contents import FILE
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.restore.surroundings import locate
+from lifeboat_core.restore.tree import DiskTree
+from lifeboat_core.state.state_db import throw_away
+from lifeboat_core.texts.words import count_text, listed, path_text, sequences_text
+from lifeboat_vault.errors import (
     DraftInvalid,
     RemoteDamaged,
     UnknownThere,
@@ -40,8 +40,8 @@ from lifeboat_endpoint.errors import (
     VaultFull,
     VaultUnusable,
 )
-from lifeboat_endpoint.remote.contract import Remote
-from lifeboat_endpoint.vault import HistoryItem, Vault, Verification
+from lifeboat_vault.remote.contract import Remote
+from lifeboat_vault.vault import HistoryItem, Vault, Verification
 
 T = TypeVar("T")
 

@@ -26,27 +26,27 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.state import State
-from lifeboat_daemon import verification_rows
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import not_captured, sqlite_files
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import NothingToRestore
-from lifeboat_daemon.healing import Healing
-from lifeboat_daemon.live_files import LiveFiles
-from lifeboat_daemon.locks import agent_lock
-from lifeboat_daemon.progress import Tell, counted, quietly
-from lifeboat_daemon.readable_json import printable
-from lifeboat_daemon.restore import contents as contents_module
-from lifeboat_daemon.restore import inventory as inventories
-from lifeboat_daemon.restore.contents import FILE, FOLDER, LINK, Wanted
-from lifeboat_daemon.restore.inventory import Proven
-from lifeboat_daemon.restore.plan import trusted
-from lifeboat_daemon.restore.scratch import scratch_folder
-from lifeboat_daemon.restore.staging import Stage
-from lifeboat_daemon.status import DAMAGED, LAST_WHOLE
-from lifeboat_daemon.system_refusals import system_errors
-from lifeboat_endpoint.errors import RemoteError, VaultDamaged, VaultFull, VaultUnusable
-from lifeboat_endpoint.vault import LAST_VERIFIED, Vault, Verification
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.agents.live_files import LiveFiles
+from lifeboat_core.agents.locks import agent_lock
+from lifeboat_core.capture import not_captured, sqlite_files
+from lifeboat_core.errors import NothingToRestore
+from lifeboat_core.health.status import DAMAGED, LAST_WHOLE
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import Tell, counted, quietly
+from lifeboat_core.restore import contents as contents_module
+from lifeboat_core.restore import inventory as inventories
+from lifeboat_core.restore.contents import FILE, FOLDER, LINK, Wanted
+from lifeboat_core.restore.inventory import Proven
+from lifeboat_core.restore.plan import trusted
+from lifeboat_core.restore.scratch import scratch_folder
+from lifeboat_core.restore.staging import Stage
+from lifeboat_core.system_refusals import system_errors
+from lifeboat_core.texts.readable_json import printable
+from lifeboat_core.verify import verification_rows
+from lifeboat_core.verify.healing import Healing
+from lifeboat_vault.errors import RemoteError, VaultDamaged, VaultFull, VaultUnusable
+from lifeboat_vault.vault import LAST_VERIFIED, Vault, Verification
 
 BODIES = 64
 """Of entries, and as many of records, a sample reads back."""

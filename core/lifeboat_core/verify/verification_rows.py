@@ -24,11 +24,11 @@ from lifeboat_adapters.memory_stores import DatabaseWrite, MemoryTable, RowChoic
 from lifeboat_adapters.receipts import Outcome
 from lifeboat_alf import effective, layout, metas, records
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.capture.row_reading import stored
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.restore.contents import Contents
-from lifeboat_daemon.restore.databases import Tables, is_table
-from lifeboat_daemon.restore.inventory import Proven
+from lifeboat_core.capture.row_reading import stored
+from lifeboat_core.home.context import Context
+from lifeboat_core.restore.contents import Contents
+from lifeboat_core.restore.databases import Tables, is_table
+from lifeboat_core.restore.inventory import Proven
 
 MEMORY, ROW = "memory", "row"
 

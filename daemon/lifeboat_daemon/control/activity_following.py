@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import activity
-from lifeboat_daemon.activity import Activity
-from lifeboat_daemon.agent import Agent, everyone, find
+from lifeboat_core.agents.agent import Agent, everyone, find
+from lifeboat_core.errors import AgentError
+from lifeboat_core.history import activity
+from lifeboat_core.history.activity import Activity
 from lifeboat_daemon.control.client import Client, running
-from lifeboat_daemon.errors import AgentError
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 EVERY = 2.0
 """Seconds between two looks at the files."""

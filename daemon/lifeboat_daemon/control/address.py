@@ -20,10 +20,10 @@ import msgspec
 
 from lifeboat_alf.seams.files import FileOperations, NotRegular, read_all, write_atomic
 from lifeboat_alf.system_texts import refusal_reason
-from lifeboat_daemon.errors import NotAllowed, NotRunning, ServiceError
+from lifeboat_core.errors import NotAllowed, NotRunning, ServiceError
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.home import Home
+    from lifeboat_core.home.home import Home
 
 SOCKET = "control.sock"
 NOTE = "control.json"

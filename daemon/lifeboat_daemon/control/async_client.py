@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_core.errors import DoesNotAnswer, ServiceError
 from lifeboat_daemon.control import address, client, conversation, protocol
 from lifeboat_daemon.control.address import Address, UnixAddress
 from lifeboat_daemon.control.conversation import Conversation
 from lifeboat_daemon.control.methods import Hello, Method
-from lifeboat_daemon.errors import DoesNotAnswer, ServiceError
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.home import Home
+    from lifeboat_core.home.home import Home
 
 R = TypeVar("R")
 MOST_EVENTS = 10_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import json_lines
+from lifeboat_daemon.control import json_lines
 
 MOST_SAID = 64 * 1024 * 1024
 """Bytes that a command may say."""
@@ -39,7 +39,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Told(msgspec.Struct, frozen=True, tag="told"):
-    """How far a command is, at most a few times a second. See `lifeboat_daemon.progress.Figures`."""
+    """How far a command is, at most a few times a second. See `lifeboat_core.processes.progress.Figures`."""
 
     number: int
     text: str

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from lifeboat_core.errors import BadRequest, CommandLost, WorkerFailed
+from lifeboat_core.processes.interpreter import how_it_ended, python
 from lifeboat_daemon.control import command_messages, failures
 from lifeboat_daemon.control.command_messages import Cancel, Ended, Failed, Ready, Run, Told
 from lifeboat_daemon.control.framing import Lines
-from lifeboat_daemon.errors import BadRequest, CommandLost, WorkerFailed
-from lifeboat_daemon.interpreter import how_it_ended, python
 
-SERVER = python("-m", "lifeboat_daemon.command_server")
+SERVER = python("-m", "lifeboat_cli.command_server")
 _PIECE = 256 * 1024
 _CLOSING = 0.5
 """Seconds that a server without work has to end by itself."""

@@ -1,6 +1,6 @@
 """Commands of the command line for a program that stays: `lifeboat WORDS --json`, and what it said, as data.
 
-They run in a command server (`lifeboat_daemon.command_server`), a child process that has the command line loaded and
+They run in a command server (`lifeboat_cli.command_server`), a child process that has the command line loaded and
 forks a process for each of them; where a system cannot fork, each gets a process of its own.
 """
 
@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import Cancelled, WorkerFailed
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.control.command_messages import Ended, Told
 from lifeboat_daemon.control.command_process import SERVER, CommandProcess
-from lifeboat_daemon.errors import Cancelled, WorkerFailed
 
 FORKS = hasattr(os, "fork")
 _INTERRUPTED = 130

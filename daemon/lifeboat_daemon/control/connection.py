@@ -21,11 +21,11 @@ from typing import Protocol
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import BadRequest, Cancelled, DoesNotAnswer, ServiceError
 from lifeboat_daemon.control import protocol
 from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.control.outbox import Outbox
 from lifeboat_daemon.control.protocol import Request, Unusable
-from lifeboat_daemon.errors import BadRequest, Cancelled, DoesNotAnswer, ServiceError
 
 Handler = Callable[[JsonObject], Awaitable[JsonObject]]
 

@@ -8,11 +8,11 @@ import msgspec
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import BadRequest, NotAllowed, OtherRelease, ServiceError
 from lifeboat_daemon.control import failures, methods, protocol
 from lifeboat_daemon.control.address import Address, LoopbackAddress
 from lifeboat_daemon.control.framing import Lines
 from lifeboat_daemon.control.methods import Hello
-from lifeboat_daemon.errors import BadRequest, NotAllowed, OtherRelease, ServiceError
 
 _BAD_REQUEST = frozenset({protocol.INVALID_REQUEST, protocol.METHOD_NOT_FOUND, protocol.INVALID_PARAMETERS})
 

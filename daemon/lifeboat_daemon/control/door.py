@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.control import last_status
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import last_status
 from lifeboat_daemon.control.async_client import AsyncClient
 
 

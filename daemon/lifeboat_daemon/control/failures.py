@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.errors import ServiceError
+from lifeboat_core.errors import ServiceError
 
 
 def document(error: LifeboatError) -> JsonObject:

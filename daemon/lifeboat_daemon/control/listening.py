@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
+from lifeboat_core.errors import AlreadyRunning, NotAllowed
 from lifeboat_daemon.control.address import LoopbackAddress, UnixAddress, is_unguessable
-from lifeboat_daemon.errors import AlreadyRunning, NotAllowed
 
 _PATIENCE = 1.0
 """Seconds for whoever may be listening already."""

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import OtherRelease
 from lifeboat_daemon.control.protocol import HELLO as _HELLO
-from lifeboat_daemon.errors import OtherRelease
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.health.standing import Status
-    from lifeboat_daemon.offers import Offer
+    from lifeboat_core.agents.offers import Offer
+    from lifeboat_core.health.standing import Status
 
 R = TypeVar("R")
 PATIENCE = 10.0
@@ -144,8 +144,8 @@ def _as_it_is(found: JsonObject) -> JsonObject:
 
 
 def _status(found: JsonObject) -> StatusAnswer:
-    from lifeboat_daemon.health.standing import Status
-    from lifeboat_daemon.offers import Offer
+    from lifeboat_core.agents.offers import Offer
+    from lifeboat_core.health.standing import Status
 
     offers = msgspec.convert(found.get("offers", []), list[Offer])
     return StatusAnswer(Status.from_json(found), msgspec.convert(found["daemon"], Daemon), offers, found)

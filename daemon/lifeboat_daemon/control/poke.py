@@ -6,8 +6,8 @@ import contextlib
 from dataclasses import replace
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
 
 _PATIENCE = 2.0
 """Seconds. The command has done its work: nobody waits longer for a daemon that does not answer."""

@@ -12,9 +12,9 @@ import msgspec
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import readable_json
+from lifeboat_core.errors import BadRequest, ServiceError
+from lifeboat_core.texts import readable_json
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import BadRequest, ServiceError
 
 PROTOCOL = 1
 """Goes up when a client of an earlier one would misunderstand an answer. New methods and fields leave it."""

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherRelease, ServiceError
+from lifeboat_core.home.context import Context
+from lifeboat_core.system_refusals import of_system
 from lifeboat_daemon.control import address, peer, protocol
 from lifeboat_daemon.control.address import LoopbackAddress
 from lifeboat_daemon.control.connection import Connection, Desk, Handler, Limits, Report
 from lifeboat_daemon.control.listening import Listener, LoopbackListener, UnixListener
 from lifeboat_daemon.control.methods import Hello
-from lifeboat_daemon.errors import BadRequest, DoesNotAnswer, NotAllowed, OtherRelease, ServiceError
-from lifeboat_daemon.system_refusals import of_system
 
 __all__ = ["Handler", "Limits", "Report", "Server"]
 

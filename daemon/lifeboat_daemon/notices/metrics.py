@@ -15,10 +15,10 @@ import msgspec
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.health.second_copies import RemoteFacts
-from lifeboat_daemon.health.standing import WORST_FIRST, AgentStatus
-from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.health.second_copies import RemoteFacts
+from lifeboat_core.health.standing import WORST_FIRST, AgentStatus
+from lifeboat_core.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.system_refusals import system_errors
 
 STATES = tuple(sorted(WORST_FIRST))
 REMOTE_STATES = tuple(sorted((ERROR, FENCED, HELD, OK, WAITING)))

@@ -20,7 +20,7 @@ import msgspec
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.health.standing import (
+from lifeboat_core.health.standing import (
     ERROR,
     FENCED,
     HELD,
@@ -31,7 +31,7 @@ from lifeboat_daemon.health.standing import (
     AgentStatus,
     Status,
 )
-from lifeboat_daemon.words import age_text, argument, count_text
+from lifeboat_core.texts.words import age_text, argument, count_text
 
 LASTS = 60.0
 """Seconds that a state must last before it is said."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from urllib.parse import urlsplit, urlunsplit
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import http
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
+from lifeboat_core.network import http
 
 SETTING = "ping.url"
 

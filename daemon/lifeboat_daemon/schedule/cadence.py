@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.config import Config
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.settings.config import Config
 
 AFTER_INTERACTION, AFTER_SESSION, SCHEDULED, MANUAL = "after_interaction", "after_session", "scheduled", "manual"
 REQUEST, CHANGE, SESSION, RETRY, SCAN, LATE = "request", "change", "session", "retry", "scan", "late"

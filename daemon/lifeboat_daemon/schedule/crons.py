@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-from lifeboat_daemon.schedule.crontab import Crontab
+from lifeboat_core.settings.crontab import Crontab
 
 if TYPE_CHECKING:
     from lifeboat_daemon.schedule.timers import Call

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import offers
-from lifeboat_daemon.errors import BadRequest, UnknownAgent
+from lifeboat_core.agents import offers
+from lifeboat_core.errors import BadRequest, UnknownAgent
 from lifeboat_daemon.service.captures import Captures
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet

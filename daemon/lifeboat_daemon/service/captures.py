@@ -9,8 +9,8 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.capture.outcome import failure_document
-from lifeboat_daemon.errors import Busy, Cancelled
+from lifeboat_core.capture.outcome import failure_document
+from lifeboat_core.errors import Busy, Cancelled
 from lifeboat_daemon.schedule.cadence import MANUAL, REQUEST, SCHEDULED
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.health.standing import AgentStatus, Facts
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health.standing import AgentStatus, Facts
 from lifeboat_daemon.schedule.cadence import Pacer
 
 

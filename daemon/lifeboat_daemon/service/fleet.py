@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.config import Config
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnknownAgent
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import UnknownAgent
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings.config import Config
+from lifeboat_core.system_refusals import of_system
 from lifeboat_daemon.schedule.cadence import Pacer, timing
 from lifeboat_daemon.service.charge import Charge
-from lifeboat_daemon.system_refusals import of_system
 
 
 class Fleet:

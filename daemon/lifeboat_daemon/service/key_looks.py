@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from lifeboat_daemon.health.standing import OK
+from lifeboat_core.health.standing import OK
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
 

@@ -19,16 +19,17 @@ from typing import IO, TYPE_CHECKING
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import log_reading, units
+from lifeboat_core.errors import DoesNotAnswer, NotRunning, OtherRelease, ServiceError
+from lifeboat_core.processes.interpreter import python
+from lifeboat_daemon import units
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.client import Client, running
-from lifeboat_daemon.errors import DoesNotAnswer, NotRunning, OtherRelease, ServiceError
-from lifeboat_daemon.interpreter import python
-from lifeboat_daemon.logs import words_of
+from lifeboat_daemon.service import log_reading
+from lifeboat_daemon.service.logs import words_of
 from lifeboat_daemon.service.single import Holder, holder
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 Say = Callable[[str], None]
 

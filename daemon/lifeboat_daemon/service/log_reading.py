@@ -13,8 +13,8 @@ from typing import IO
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.logs import DEBUG, LEVELS, NAME, OLDER
+from lifeboat_core.home.home import Home
+from lifeboat_daemon.service.logs import DEBUG, LEVELS, NAME, OLDER
 
 
 def events(home: Home) -> Iterator[JsonObject]:

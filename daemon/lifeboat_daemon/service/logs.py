@@ -28,8 +28,8 @@ from typing import Any, TextIO, cast
 from lifeboat_alf import ids, times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import readable_json
-from lifeboat_daemon.home import Home
+from lifeboat_core.home.home import Home
+from lifeboat_core.texts import readable_json
 
 NAME = "daemon.log"
 LARGEST = 1_000_000
@@ -187,8 +187,8 @@ def _error_word(error: BaseException) -> str:
 
 
 def places(error: BaseException) -> list[str]:
-    """Where an error came through this program: `lifeboat_daemon.logs:120`, the innermost last. Lines of source, so
-    nothing that a user wrote."""
+    """Where an error came through this program: `lifeboat_daemon.service.logs:120`, the innermost last. Lines of
+    source, so nothing that a user wrote."""
     frames = traceback.walk_tb(error.__traceback__)
     named = ((str(frame.f_globals.get("__name__", "")), line) for frame, line in frames)
     return [f"{module}:{line}" for module, line in named if module.startswith(_OURS)][-12:]

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import ServiceError
-from lifeboat_daemon.interpreter import python
-from lifeboat_daemon.logs import Log, open_log
-from lifeboat_daemon.release import release
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.interpreter import python
+from lifeboat_core.processes.release import release
+from lifeboat_daemon.service.logs import Log, open_log
 from lifeboat_daemon.service.service import STOPPED, UPGRADED, Service
 from lifeboat_daemon.service.single import Holder, service_lock
 from lifeboat_daemon.units import notify

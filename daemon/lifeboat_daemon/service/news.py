@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.health import due, notices
-from lifeboat_daemon.health.metrics import Figures, write
-from lifeboat_daemon.health.notices import HOME, Notice, Told
-from lifeboat_daemon.health.standing import NEEDS_THE_USER, AgentStatus
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import due
+from lifeboat_core.health.standing import NEEDS_THE_USER, AgentStatus
+from lifeboat_daemon.notices import notices
+from lifeboat_daemon.notices.metrics import Figures, write
+from lifeboat_daemon.notices.notices import HOME, Notice, Told
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts

@@ -13,9 +13,9 @@ import msgspec
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import write_atomic
-from lifeboat_daemon import state_cache
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.notices import Notice, Told
+from lifeboat_core.home.context import Context
+from lifeboat_core.state import state_cache
+from lifeboat_daemon.notices.notices import Notice, Told
 
 
 class Notes(msgspec.Struct):

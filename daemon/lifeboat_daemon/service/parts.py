@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import UnexpectedError
-from lifeboat_daemon.logs import Log
+from lifeboat_core.errors import UnexpectedError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.schedule.timers import Timers
+from lifeboat_daemon.service.logs import Log
 from lifeboat_daemon.service.notes import Notes
 from lifeboat_daemon.service.notes import write as write_notes
 from lifeboat_daemon.watch.watcher import Watcher

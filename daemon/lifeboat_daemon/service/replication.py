@@ -19,10 +19,10 @@ from typing import Any
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.errors import Cancelled
-from lifeboat_daemon.health import due
-from lifeboat_daemon.health.second_copies import (
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import Cancelled
+from lifeboat_core.health import due
+from lifeboat_core.health.second_copies import (
     DAMAGED,
     DEFERRED,
     ERASED,
@@ -32,12 +32,13 @@ from lifeboat_daemon.health.second_copies import (
     RemoteFacts,
     told,
 )
-from lifeboat_daemon.health.states import ERROR, FENCED, HELD, OK, WAITING
-from lifeboat_daemon.logs import Word
-from lifeboat_daemon.schedule import backoff, conditions
+from lifeboat_core.health.states import ERROR, FENCED, HELD, OK, WAITING
+from lifeboat_core.machine import conditions
+from lifeboat_core.remotes import backoff
 from lifeboat_daemon.service import returning
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
+from lifeboat_daemon.service.logs import Word
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.standings import Standings
 

@@ -7,7 +7,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Collection
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 
 
 def look(context: Context, names: Collection[str], tell: Callable[[dict[str, bool]], None]) -> None:
@@ -27,8 +27,8 @@ def look(context: Context, names: Collection[str], tell: Callable[[dict[str, boo
 
 def present(context: Context, names: Collection[str]) -> dict[str, bool]:
     """Of the remotes with these names that are folders: whether a second copy is there."""
-    from lifeboat_daemon.remotes import registry
-    from lifeboat_daemon.remotes.sealed.folder import is_there
+    from lifeboat_core.remotes import registry
+    from lifeboat_core.remotes.sealed.folder import is_there
 
     known = (one for one in registry.usable(context) if one.name in names and one.url.startswith("file:"))
     return {one.name: is_there(one.url) for one in known}

@@ -17,12 +17,12 @@ from datetime import timedelta
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import config, offers
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import offers
+from lifeboat_core.errors import Cancelled
+from lifeboat_core.health import awake
+from lifeboat_core.home.context import Context
+from lifeboat_core.settings import config
 from lifeboat_daemon.control.server import Server
-from lifeboat_daemon.errors import Cancelled
-from lifeboat_daemon.logs import Log
-from lifeboat_daemon.schedule import awake
 from lifeboat_daemon.schedule.gaps import Gaps
 from lifeboat_daemon.schedule.timers import Timers
 from lifeboat_daemon.service import key_looks, notes
@@ -31,6 +31,7 @@ from lifeboat_daemon.service.captures import Captures
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.key_looks import KeyLooks
+from lifeboat_daemon.service.logs import Log
 from lifeboat_daemon.service.news import News
 from lifeboat_daemon.service.parts import Parts
 from lifeboat_daemon.service.replication import Replication

@@ -12,11 +12,11 @@ from filelock import FileLock, Timeout
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import SystemFiles, read_all
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import AlreadyRunning
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.locks import write_note
-from lifeboat_daemon.system_refusals import of_system
+from lifeboat_core.agents.locks import write_note
+from lifeboat_core.errors import AlreadyRunning
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.system_refusals import of_system
 
 _NAME = "daemon"
 _LOOKING = 0.5

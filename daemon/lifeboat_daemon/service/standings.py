@@ -10,10 +10,9 @@ import msgspec
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import clock_trust
-from lifeboat_daemon.health import standing, wakefulness
-from lifeboat_daemon.health.standing import AgentStatus, Facts, KeyFacts, Status
-from lifeboat_daemon.schedule import awake
+from lifeboat_core.health import awake, standing, wakefulness
+from lifeboat_core.health.standing import AgentStatus, Facts, KeyFacts, Status
+from lifeboat_core.machine import clock_trust
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.parts import Parts

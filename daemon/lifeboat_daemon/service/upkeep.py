@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 
 from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.health import due
-from lifeboat_daemon.purge.folders import erased_ids
+from lifeboat_core.health import due
+from lifeboat_core.purge.folders import erased_ids
 from lifeboat_daemon.service.charge import Charge
 from lifeboat_daemon.service.fleet import Fleet
 from lifeboat_daemon.service.news import News

@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
     from lifeboat_daemon.units.unit import Manager, UnitState
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers.expat import ExpatError
 
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,
@@ -27,7 +27,7 @@ from lifeboat_daemon.units.unit import (
 )
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 LABEL = "agent-lifeboat.service"
 _PAUSES = (0.2, 0.5, 1.0, 2.0)

@@ -11,8 +11,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lifeboat_daemon.errors import UnitError
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.errors import UnitError
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_daemon.units.unit import (
     PATIENCE,
     START_PATIENCE,
@@ -29,7 +29,7 @@ from lifeboat_daemon.units.unit import (
 )
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 NAME = "lifeboat.service"
 _PACKAGED = ("/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user")

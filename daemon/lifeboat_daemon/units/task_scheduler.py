@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from lifeboat_daemon.path_variables import HOME as HOME_VARIABLE
+from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
 from lifeboat_daemon.units.unit import Program, Ran, UnitState, is_ours, must, put, refuse_other_home, run_tool
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 NAME = "Agent Lifeboat"
 _SPACE = "http://schemas.microsoft.com/windows/2004/02/mit/task"

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon.errors import UnitError
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.interpreter import python
-from lifeboat_daemon.path_variables import HOME as HOME_VARIABLE
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.errors import UnitError
+from lifeboat_core.home.home import Home
+from lifeboat_core.home.path_variables import HOME as HOME_VARIABLE
+from lifeboat_core.processes.interpreter import python
+from lifeboat_core.system_refusals import system_errors
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
+    from lifeboat_core.home.context import Context
 
 VARIABLES = (
     HOME_VARIABLE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from lifeboat_daemon.home import file_system_at, mounted
+from lifeboat_core.home.home import file_system_at, mounted
 
 _SILENT = frozenset(
     (

@@ -22,12 +22,12 @@ from lifeboat_adapters.contract import Adapter, Cap, Installation, Placement, Ro
 from lifeboat_adapters.credentials import UnparsableSecrets
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture import ignore, names
-from lifeboat_daemon.capture.installed import remembered
-from lifeboat_daemon.capture.names import OURS
-from lifeboat_daemon.capture.read import OverLimit, Unstable, read_file
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture import ignore, names
+from lifeboat_core.capture.installed import remembered
+from lifeboat_core.capture.names import OURS
+from lifeboat_core.capture.read import OverLimit, Unstable, read_file
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch.plan import Plan, Watched
 
 MOST_ENTRIES = 4000

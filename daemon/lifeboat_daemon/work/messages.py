@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import json_lines
+from lifeboat_daemon.control import json_lines
 
 PROTOCOL = 1
 """Goes up when a worker would misunderstand a daemon of an earlier one, or a daemon its worker. New fields leave it."""

@@ -11,11 +11,11 @@ from typing import Any
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
+from lifeboat_core.errors import Cancelled, WorkerFailed
+from lifeboat_core.processes.interpreter import python
+from lifeboat_core.processes.release import release
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import Cancelled, WorkerFailed
-from lifeboat_daemon.interpreter import python
-from lifeboat_daemon.logs import Word
-from lifeboat_daemon.release import release
+from lifeboat_daemon.service.logs import Word
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import PROTOCOL, Failure, Job, Progress, Ready, Result
 from lifeboat_daemon.work.places import Places

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.errors import WorkerFailed
-from lifeboat_daemon.interpreter import how_it_ended
+from lifeboat_core.errors import WorkerFailed
+from lifeboat_core.processes.interpreter import how_it_ended
 from lifeboat_daemon.work import messages
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
 

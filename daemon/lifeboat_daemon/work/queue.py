@@ -10,8 +10,8 @@ from time import monotonic
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.errors import Busy, Cancelled, WorkerFailed
-from lifeboat_daemon.progress import figures
+from lifeboat_core.errors import Busy, Cancelled, WorkerFailed
+from lifeboat_core.processes.progress import figures
 from lifeboat_daemon.work import limits
 from lifeboat_daemon.work.messages import Progress
 from lifeboat_daemon.work.pool import Workers

@@ -22,14 +22,14 @@ import msgspec
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import BadRequest, Cancelled, HomeError, UnexpectedError
+from lifeboat_core.home.context import Context
+from lifeboat_core.home.home import Home
+from lifeboat_core.processes.release import release
+from lifeboat_core.system_refusals import as_known
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import BadRequest, Cancelled, HomeError, UnexpectedError
-from lifeboat_daemon.home import Home
-from lifeboat_daemon.release import release
-from lifeboat_daemon.system_refusals import as_known
 from lifeboat_daemon.work import limits, messages, operations, priority
 from lifeboat_daemon.work.messages import Cancel, Failure, Job, Progress, Ready, Result
 from lifeboat_keys.hardening import no_core_dumps

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lifeboat_alf.findings import Finding, Level
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.contract import RemoteAgent
+from lifeboat_vault.remote.contract import RemoteAgent
 
 TITLE = "What was found damaged"
 NEEDS = ("database", "schema", "objects")

@@ -10,8 +10,8 @@ from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.opening import shared_engine
 
 if TYPE_CHECKING:
+    from lifeboat_endpoint.engines.postgres.set_up import SetUp
     from lifeboat_endpoint.engines.shared import SharedEngine
-    from lifeboat_endpoint.store.postgres.set_up import SetUp
 
 TITLE = "PostgreSQL"
 NEEDS = ("database",)
@@ -30,7 +30,7 @@ def check(endpoint: Endpoint) -> Iterator[Finding]:
     engine = shared_engine(endpoint.engine)
     if engine is None:
         return
-    from lifeboat_endpoint.store.postgres.set_up import asked
+    from lifeboat_endpoint.engines.postgres.set_up import asked
 
     said = asked(engine.pools)
     yield from _durable(said)
@@ -68,7 +68,7 @@ def _connections(said: SetUp) -> Finding:
 
 def _reserved(said: SetUp, engine: SharedEngine) -> Iterator[Finding]:
     """Who serves leaves connections for workers and for this examination."""
-    from lifeboat_endpoint.store.postgres.migrating import RESERVED_CONNECTIONS
+    from lifeboat_endpoint.engines.postgres.migrating import RESERVED_CONNECTIONS
 
     api = engine.store.api_role
     row = engine.control().row(_LIMIT_OF_ROLE, (api,))

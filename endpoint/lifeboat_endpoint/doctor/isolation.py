@@ -9,9 +9,9 @@ from typing import cast
 from lifeboat_alf.findings import Finding, Level
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.opening import shared_engine
-from lifeboat_endpoint.store.postgres import policies
-from lifeboat_endpoint.store.postgres.policies import quoted_name
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.engines.postgres import policies
+from lifeboat_endpoint.engines.postgres.policies import quoted_name
+from lifeboat_vault.store.protocols import MetadataStore
 
 TITLE = "Tenants apart"
 NEEDS = ("database", "schema")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from lifeboat_alf.findings import Finding, Level
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import EndpointError, KeyRevoked, VaultError
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault.errors import EndpointError, KeyRevoked, VaultError
 
 TITLE = "Keys of the data"
 NEEDS = ("database", "schema", "objects")

@@ -8,11 +8,11 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from lifeboat_endpoint.at_rest.key_documents import KeyDocuments
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.operations import Connections
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.at_rest.key_documents import KeyDocuments
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.operations import Connections
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.vault import Vault
 
 
 class Figures(NamedTuple):

@@ -15,23 +15,23 @@ from pathlib import Path
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
-from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.contract import Figures, Sources
 from lifeboat_endpoint.engines.leaving import Leaving
-from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service import bodies
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.tables import FILE as TABLES
 from lifeboat_endpoint.service.tables import open_tables
-from lifeboat_endpoint.store.disk import DiskBlobs, translated
-from lifeboat_endpoint.store.lock_file import locked
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy.control_file import CONTROL, ControlFile
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.vault import FILE as VAULT
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.key_documents import FolderKeyDocuments
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.operations import Connections
+from lifeboat_vault.store.disk import DiskBlobs, translated
+from lifeboat_vault.store.lock_file import locked
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.vault import FILE as VAULT
 
 TENANTS = "tenants"
 AGENTS = "agents"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.disk import translated
+from lifeboat_vault import errors
+from lifeboat_vault.store.disk import translated
 
 MOVING, MOVED = "moving", "moved"
 

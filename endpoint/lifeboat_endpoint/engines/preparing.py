@@ -13,25 +13,26 @@ import msgspec
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all, write_atomic
-from lifeboat_endpoint import errors, settings
-from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint import settings
 from lifeboat_endpoint.endpoint import OBJECTS, Endpoint
 from lifeboat_endpoint.engines import shared_statements as sql
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.objects.address import ObjectStore
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_endpoint.engines.objects.claim import claim, owner
 from lifeboat_endpoint.engines.opening import opened
+from lifeboat_endpoint.engines.postgres import migrating
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.engines.shared import UNFINISHED
 from lifeboat_endpoint.settings import FILE, Settings, SharedStore
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.address import ObjectStore
-from lifeboat_endpoint.store.objects.bucket import Bucket
-from lifeboat_endpoint.store.objects.claim import claim, owner
-from lifeboat_endpoint.store.postgres import migrating
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.tenancy import schema
 from lifeboat_endpoint.tenancy import statements as control_sql
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault.rows import json_of
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault.rows import json_of
 
 
 @dataclass(frozen=True, slots=True)

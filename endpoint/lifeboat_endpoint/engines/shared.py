@@ -18,26 +18,26 @@ from typing import TYPE_CHECKING
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines import shared_statements as sql
 from lifeboat_endpoint.engines.contract import BucketRows, Figures, Sources
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_endpoint.engines.objects.claim import check_claim
+from lifeboat_endpoint.engines.objects.sweeping import named_by, sweep_bucket, tenant_of
+from lifeboat_endpoint.engines.postgres import migrating
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.engines.postgres.rates import PostgresBuckets
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.engines.shared_keys import KEYS, ObjectKeyDocuments, is_of, nothing_known
-from lifeboat_endpoint.operations import Connections
 from lifeboat_endpoint.service.tables import checked_tenant
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.store.objects.bucket import Bucket
-from lifeboat_endpoint.store.objects.claim import check_claim
-from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket, tenant_of
-from lifeboat_endpoint.store.postgres import migrating
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.store.postgres.rates import PostgresBuckets
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.beginning import initialise
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.operations import Connections
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.beginning import initialise
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.opening import Role

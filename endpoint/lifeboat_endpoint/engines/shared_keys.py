@@ -15,11 +15,11 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from lifeboat_alf import times
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest import key_document
 from lifeboat_endpoint.engines import shared_statements as sql
 from lifeboat_endpoint.engines.contract import Sources
-from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest import key_document
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.engines.shared import SharedEngine

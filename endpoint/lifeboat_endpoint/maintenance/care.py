@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import history
 from lifeboat_endpoint.maintenance.history import Care
 from lifeboat_endpoint.maintenance.trust import trusted_now
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.vault import Vault
 
 PATIENCE = 30.0
 """Seconds that a command waits for whoever looks after the same thing."""

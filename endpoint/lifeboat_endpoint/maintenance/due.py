@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import EndpointBusy, EndpointMoved, EndpointMoving
 from lifeboat_endpoint.maintenance import purges, removal
 from lifeboat_endpoint.maintenance.care import TenantCare, look_after
 from lifeboat_endpoint.maintenance.trust import trusted_now
+from lifeboat_vault.errors import EndpointBusy, EndpointMoved, EndpointMoving
 
 EVERY = timedelta(hours=1)
 TRIMMED_EVERY = timedelta(days=1)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lifeboat_endpoint.settings import Settings
-from lifeboat_endpoint.vault import ThinReport, Vault
-from lifeboat_endpoint.vault.retention import shorter, to_drop
+from lifeboat_vault.vault import ThinReport, Vault
+from lifeboat_vault.vault.retention import shorter, to_drop
 
 
 @dataclass

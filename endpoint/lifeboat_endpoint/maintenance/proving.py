@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.key_sources import registry, service
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance.care import nothing, told
 from lifeboat_endpoint.maintenance.trust import is_trusted
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Verification
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.key_sources import registry, service
+from lifeboat_vault.vault import Verification
 
 _CONTROL, _TENANT = "control", "tenant"
 """What a finding calls the tables, whichever database has them."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.maintenance.care import told
-from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import PendingRedaction
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import RedactionState
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import UnknownTenant
 from lifeboat_endpoint.maintenance.care import PATIENCE
+from lifeboat_vault.errors import UnknownTenant
 
 REMOVAL = "removal"
 _NOBODYS = timedelta(days=1)

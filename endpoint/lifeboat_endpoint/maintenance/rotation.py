@@ -9,11 +9,11 @@ import msgspec
 
 from lifeboat_alf.seams.files import write_atomic
 from lifeboat_endpoint import settings
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing
-from lifeboat_endpoint.store.disk import translated
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged, VaultMissing
+from lifeboat_vault.store.disk import translated
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.protocols import BlobStore
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import BlobStore
 
 
 def carry(names: Collection[str], read: Callable[[str], bytes], target: BlobStore) -> int:

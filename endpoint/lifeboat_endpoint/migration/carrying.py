@@ -10,11 +10,11 @@ from functools import partial
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.migration import bodies, tables
 from lifeboat_endpoint.migration.old import OldFolder
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
 
 _AGENTS = "select id, vault from agent where vault is not null order by id"
 _VAULT = "select id from vault"

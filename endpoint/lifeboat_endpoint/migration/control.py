@@ -8,15 +8,15 @@ from datetime import datetime
 from typing import NamedTuple
 
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, Table
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
 from lifeboat_endpoint.tenancy import statements as sql
-from lifeboat_endpoint.vault import audit
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import audit
 
 MARK = "carried "
 """How notes begin that say what was carried since when."""

@@ -20,7 +20,7 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles, read_all
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors, settings
+from lifeboat_endpoint import settings
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.engines.shared import SharedEngine
 from lifeboat_endpoint.migration import control
@@ -29,7 +29,8 @@ from lifeboat_endpoint.migration.control import Marks
 from lifeboat_endpoint.migration.old import OldFolder, settle
 from lifeboat_endpoint.migration.target import Target
 from lifeboat_endpoint.settings import FILE, Settings
-from lifeboat_endpoint.store.lock_file import locked
+from lifeboat_vault import errors
+from lifeboat_vault.store.lock_file import locked
 
 LOCK = "migrate.lock"
 _AT_ONCE = 4

@@ -10,21 +10,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
 from lifeboat_endpoint.engines.files import AGENTS, TENANTS
 from lifeboat_endpoint.migration.tables import with_hashes
 from lifeboat_endpoint.service import bodies, schema
 from lifeboat_endpoint.service.tables import FILE as TABLES
-from lifeboat_endpoint.store.disk import DiskBlobs, translated
-from lifeboat_endpoint.store.migrations import STEPS, Steps, migrate
-from lifeboat_endpoint.store.schema import TABLES as VAULT_TABLES
-from lifeboat_endpoint.store.schema import VERSION as VAULT_VERSION
-from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy import schema as control_schema
 from lifeboat_endpoint.tenancy.control_file import CONTROL
-from lifeboat_endpoint.vault.vault import BODIES
-from lifeboat_endpoint.vault.vault import FILE as VAULT
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.key_documents import FolderKeyDocuments
+from lifeboat_vault.store.disk import DiskBlobs, translated
+from lifeboat_vault.store.migrations import STEPS, Steps, migrate
+from lifeboat_vault.store.schema import TABLES as VAULT_TABLES
+from lifeboat_vault.store.schema import VERSION as VAULT_VERSION
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault.vault import BODIES
+from lifeboat_vault.vault.vault import FILE as VAULT
 
 _VERSIONS = {"control": control_schema.VERSION, "tenant": schema.VERSION, "vault": VAULT_VERSION}
 

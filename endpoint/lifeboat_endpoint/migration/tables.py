@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.store.sqlite import SqliteStore
 
 
 class Table(NamedTuple):

@@ -13,21 +13,22 @@ from lifeboat_alf import codec
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors, settings
-from lifeboat_endpoint.at_rest import kept_secrets
-from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_endpoint import settings
 from lifeboat_endpoint.endpoint import OBJECTS, SIGNING
+from lifeboat_endpoint.engines.objects import address
+from lifeboat_endpoint.engines.objects.claim import hand_over
+from lifeboat_endpoint.engines.postgres import migrating
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.engines.shared import UNFINISHED, SharedEngine
 from lifeboat_endpoint.engines.shared_statements import ENDPOINT, SET_ENDPOINT
 from lifeboat_endpoint.settings import FILE, Settings, SharedStore
-from lifeboat_endpoint.store.objects import address
-from lifeboat_endpoint.store.objects.claim import hand_over
-from lifeboat_endpoint.store.postgres import migrating
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_keys.endpoint_key import FILE as KEY_FILE
 from lifeboat_keys.endpoint_key import EndpointKey
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest import kept_secrets
+from lifeboat_vault.at_rest.key_sources import registry
 
 TLS = "tls"
 PREPARE = "lifeboat endpoint prepare --data NEW --database ADDRESS --objects URL"

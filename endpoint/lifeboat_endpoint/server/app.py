@@ -22,11 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint import operations
-from lifeboat_endpoint.at_rest import held_keys
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import Endpoint, limits_of
-from lifeboat_endpoint.errors import EndpointBusy, KeyRevoked, KeySourceAway, KeySourceRefused, VaultBusy
 from lifeboat_endpoint.server import logs, openapi, table
 from lifeboat_endpoint.server.api import Route
 from lifeboat_endpoint.server.bodies import ClientGone
@@ -40,6 +36,10 @@ from lifeboat_endpoint.server.readiness import Readiness
 from lifeboat_endpoint.server.sending import SlowReader, headers_of, send_problem
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.server.upkeep import Upkeep
+from lifeboat_vault import operations
+from lifeboat_vault.at_rest import held_keys
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import EndpointBusy, KeyRevoked, KeySourceAway, KeySourceRefused, VaultBusy
 
 PREFIXES = ("", "/v1")
 _KEY = "lifeboat.record"

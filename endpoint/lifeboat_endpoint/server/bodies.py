@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 from starlette.types import Message, Receive, Scope
 
-from lifeboat_endpoint.errors import RemoteBusy, RemoteTooLarge, RemoteUnreachable
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.settings import Pace
+from lifeboat_vault.errors import RemoteBusy, RemoteTooLarge, RemoteUnreachable
 
 
 class ClientGone(Exception):

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteBusy
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.connections import OpenConnection
 from lifeboat_endpoint.server.settings import ServerSettings
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.tenancy.callers import Caller
+from lifeboat_vault.errors import RemoteBusy
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.server.api import Route

@@ -15,13 +15,13 @@ from lifeboat_alf import ids, times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import State
-from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.server.api import Answer, Content, Method, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.service.giving import Mark
 from lifeboat_endpoint.service.importing import Additions
-from lifeboat_endpoint.vault.empty_state import EmptyState
+from lifeboat_vault.errors import RemoteRefused, UnknownThere
+from lifeboat_vault.vault.empty_state import EmptyState
 
 _BODY_LIMIT = "bundle_bytes"
 _FIRST_NAME = _FIRST_RUNTIME = "aimem"

@@ -15,7 +15,6 @@ from starlette.datastructures import QueryParams
 from starlette.types import Receive, Scope, Send
 
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.errors import RemoteBusy, RemoteDenied, RemoteRefused
 from lifeboat_endpoint.server import bodies, parameters, presigned
 from lifeboat_endpoint.server.api import OPEN, Answer, Octets, Route
 from lifeboat_endpoint.server.bodies import Budget
@@ -32,6 +31,7 @@ from lifeboat_endpoint.server.routes.objects import SALT
 from lifeboat_endpoint.server.sending import close, send_answer, size_of
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.token_secrets import id_of
+from lifeboat_vault.errors import RemoteBusy, RemoteDenied, RemoteRefused
 
 _FORWARDED = ("forwarded", "x-forwarded-for")
 _ONCE = frozenset(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from lifeboat_endpoint.errors import RemoteBusy
+from lifeboat_vault.errors import RemoteBusy
 
 Result = TypeVar("Result")
 

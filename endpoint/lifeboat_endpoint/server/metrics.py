@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.operations import Connections, System
+    from lifeboat_vault.operations import Connections, System
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 120.0)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from lifeboat_endpoint.errors import CannotServe
+from lifeboat_vault.errors import CannotServe
 
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*\Z")
 _ANY = ("0.0.0.0", "::")

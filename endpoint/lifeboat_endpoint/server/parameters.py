@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
 from lifeboat_endpoint.server.problems import Refusal
+from lifeboat_vault.errors import RemoteRefused, UnknownThere
 
 Shape = TypeVar("Shape", bound=msgspec.Struct)
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_vault.errors import UnknownThere
 
 KEY_BYTES = 32
 _CONTEXT = b"lifeboat transfer 1\0"

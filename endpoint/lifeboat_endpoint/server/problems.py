@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import Any
 
 from lifeboat_alf.errors import AlfError, LifeboatError
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.errors import RemoteError
 from lifeboat_endpoint.service.refusing import BUSY, UNUSABLE
+from lifeboat_vault import errors
+from lifeboat_vault.errors import RemoteError
 
 MEDIA_TYPE = "application/problem+json"
 _TYPE = "urn:lifeboat:problem:"

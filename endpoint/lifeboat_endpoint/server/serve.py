@@ -24,7 +24,6 @@ from typing import Any, Protocol
 
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.errors import CannotServe, PortTaken
 from lifeboat_endpoint.server import connections, limiting, logs, metrics, names, tls
 from lifeboat_endpoint.server.answering import Answering, answer_until_told
 from lifeboat_endpoint.server.app import make_app
@@ -35,6 +34,7 @@ from lifeboat_endpoint.server.processes import Supervisor, start_method
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
 from lifeboat_endpoint.server.tls import Authority, Certificate
 from lifeboat_keys.hardening import no_core_dumps
+from lifeboat_vault.errors import CannotServe, PortTaken
 
 RUN_FOLDER = "run"
 _LOOKS = 3600.0

@@ -6,11 +6,11 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from lifeboat_endpoint.at_rest import kept_secrets
-from lifeboat_endpoint.at_rest.key_sources import registry
 from lifeboat_endpoint.endpoint import TRANSFER_KEY, Endpoint
-from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.server.presigned import KEY_BYTES
+from lifeboat_vault.at_rest import kept_secrets
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import VaultDamaged
 
 _SECONDS = 30.0
 

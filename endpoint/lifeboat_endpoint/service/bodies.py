@@ -9,11 +9,11 @@ import secrets
 from datetime import datetime, timedelta
 
 from lifeboat_alf import times
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealed_blobs import SealedBlobs
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.tables import Keys
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealed_blobs import SealedBlobs
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
 
 FOLDER = "files"
 _PATIENCE = timedelta(days=1)

@@ -13,9 +13,9 @@ from lifeboat_alf.delta import write_delta
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_endpoint.errors import RemoteTooLarge, UnknownThere, VaultDamaged
-from lifeboat_endpoint.remote.contract import Bundle, BundleKind, RemoteSequence
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_vault.errors import RemoteTooLarge, UnknownThere, VaultDamaged
+from lifeboat_vault.remote.contract import Bundle, BundleKind, RemoteSequence
+from lifeboat_vault.vault import SequenceRow, Vault
 
 
 def snapshot(state: State, keys: JsonObject | None) -> Bundle:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore, Row
 
 _DOCUMENT, _RECEIPT = "erased redaction", "erased receipt"
 

@@ -8,8 +8,6 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.purging import PURGED, Purging
@@ -19,8 +17,10 @@ from lifeboat_endpoint.service.sealed_files import SealedFiles
 from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault.purging import audit_record
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import TRIAL
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault.purging import audit_record
 
 
 class Erasing:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.errors import EpochBehind, RemoteRefused, StaleBase
-from lifeboat_endpoint.remote.contract import MOST_EPOCHS
-from lifeboat_endpoint.vault import SequenceRow
+from lifeboat_vault.errors import EpochBehind, RemoteRefused, StaleBase
+from lifeboat_vault.remote.contract import MOST_EPOCHS
+from lifeboat_vault.vault import SequenceRow
 
 MOST_NUMBERS = 1 << 24
 LARGEST_FIRST = 1 << 40

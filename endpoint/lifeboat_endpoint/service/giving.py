@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from lifeboat_alf.redactions import WHOLE_AGENT, Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.redacted import RedactionRow
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.redacted import RedactionRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from lifeboat_alf import records
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.mass_removal import Limits, is_file_loss, is_memory_loss, is_workspace_file
 from lifeboat_alf.state import Changes, State
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_vault.vault import SequenceRow, Vault
 
 PIN = "held"
 LIMITS = Limits()

@@ -8,15 +8,15 @@ from lifeboat_alf.joining import contested
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.purging import WAITS, Purging
 from lifeboat_endpoint.service.roster import AgentRow
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.redacted import RedactionRow
 from lifeboat_keys import redacting
 from lifeboat_keys.user_key import UserPublic
+from lifeboat_vault.errors import RemoteRefused
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.redacted import RedactionRow
 
 
 def redaction_of(document: object, agent_id: str) -> Redaction:

@@ -14,11 +14,11 @@ from lifeboat_alf.errors import BadDocument
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import Sequence, State
-from lifeboat_endpoint.errors import DraftInvalid, WriterPresent
-from lifeboat_endpoint.legacy.memory import Memory, check
 from lifeboat_endpoint.service.roster import AgentRow
-from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, Vault
-from lifeboat_endpoint.vault.empty_state import EmptyState
+from lifeboat_vault.errors import DraftInvalid, WriterPresent
+from lifeboat_vault.legacy.memory import Memory, check
+from lifeboat_vault.vault import FIRST_EPOCH, Draft, EntryPut, SequenceRow, Vault
+from lifeboat_vault.vault.empty_state import EmptyState
 
 KIND = "import"
 """Of such sequences, and of who wrote them."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
-from lifeboat_endpoint.remote.contract import (
+from lifeboat_endpoint.service.space import TenantSpace
+from lifeboat_vault.remote.contract import (
     About,
     Bundle,
     FileKey,
@@ -17,7 +18,6 @@ from lifeboat_endpoint.remote.contract import (
     RemoteSequence,
     RemoteVerification,
 )
-from lifeboat_endpoint.service.space import TenantSpace
 
 
 class InProcess:

@@ -15,10 +15,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from weakref import WeakValueDictionary
 
-from lifeboat_endpoint.errors import RemoteFull, RemoteTooLarge
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import Roster
+from lifeboat_vault.errors import RemoteFull, RemoteTooLarge
 
 FULL_FOR = 3600.0
 """Seconds until a full endpoint is worth another try."""

@@ -9,10 +9,10 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.purging import KIND, Purging
 from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys import receipts
 from lifeboat_keys.receipts import Audit, Head, VaultReceipt
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import Vault
 
 _RECEIPT = "purge receipt"
 

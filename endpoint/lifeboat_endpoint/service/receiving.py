@@ -19,9 +19,6 @@ from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Sequence, State
 from lifeboat_alf.validate import validate
-from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
-from lifeboat_endpoint.legacy import accepting
-from lifeboat_endpoint.remote.contract import BundleKind, RemoteHead
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.fitting import check_fit, is_head
 from lifeboat_endpoint.service.holding import Holding
@@ -30,11 +27,14 @@ from lifeboat_endpoint.service.quota import Quota, Taking
 from lifeboat_endpoint.service.refusing import as_bundle, as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import Draft, SequenceRow, Vault, take_delta, take_over
 from lifeboat_keys import signing
 from lifeboat_keys.encodings import device_id, from_base64
 from lifeboat_keys.user_key import UserPublic
+from lifeboat_vault.errors import DraftInvalid, RemoteRefused, RemoteTooLarge, StaleBase, VaultDamaged
+from lifeboat_vault.legacy import accepting
+from lifeboat_vault.remote.contract import BundleKind, RemoteHead
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import Draft, SequenceRow, Vault, take_delta, take_over
 
 KIND = "push"
 

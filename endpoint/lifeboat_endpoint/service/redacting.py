@@ -8,8 +8,6 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.contract import TRIAL, RedactionState
 from lifeboat_endpoint.service import holding
 from lifeboat_endpoint.service import redacting_statements as sql
 from lifeboat_endpoint.service.erased import Erased
@@ -21,10 +19,12 @@ from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.shredding import Shredding
 from lifeboat_endpoint.service.uploads import Uploads
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.tenancy.callers import PURGE
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.purging import audit_record
+from lifeboat_vault.errors import AgentErased, PurgeRefused, RemoteDenied, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.contract import TRIAL, RedactionState
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.purging import audit_record
 
 
 class Redacting:

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import AlfError
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 
 BUSY = "the endpoint is busy with this agent, or does not reach its data right now"
 UNUSABLE = "the endpoint cannot use the place of its data"

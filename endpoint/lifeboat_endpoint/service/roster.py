@@ -10,11 +10,11 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.erased import ErasedAgents
 from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore, Row
 
 _AGENT_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{0,63}")
 _FACTS = "agent facts"

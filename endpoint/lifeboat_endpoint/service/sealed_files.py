@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import sealed_statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
@@ -21,7 +20,8 @@ from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import Roster
 from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore
 
 HEAD_BYTES = 4 << 20
 """The largest head. A client moves older rows into files, so that a head stays far below."""

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lifeboat_endpoint.errors import OtherDataKey, VaultBusy
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_vault.errors import OtherDataKey, VaultBusy
+from lifeboat_vault.store.protocols import MetadataStore
 
 
 class Shredding:

@@ -14,14 +14,6 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import Leaf
 from lifeboat_endpoint.engines.contract import TenantPlace
-from lifeboat_endpoint.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
-from lifeboat_endpoint.remote.contract import (
-    TRIAL,
-    Bundle,
-    BundleKind,
-    RemoteAgent,
-    RemoteHead,
-)
 from lifeboat_endpoint.service import bodies as stored
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service import statements as sql
@@ -44,7 +36,15 @@ from lifeboat_endpoint.service.space_purging import SpacePurging
 from lifeboat_endpoint.service.tables import Keys
 from lifeboat_endpoint.service.uploads import Part, Upload, Uploads
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.vault import FIRST_EPOCH, Vault
+from lifeboat_vault.errors import EpochMoved, RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_vault.remote.contract import (
+    TRIAL,
+    Bundle,
+    BundleKind,
+    RemoteAgent,
+    RemoteHead,
+)
+from lifeboat_vault.vault import FIRST_EPOCH, Vault
 
 
 class TenantSpace(SpaceFetching, SpacePurging, SpaceExchange):

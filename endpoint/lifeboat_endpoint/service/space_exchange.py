@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from lifeboat_alf.state import State
-from lifeboat_endpoint.errors import DraftInvalid, RemoteBusy
 from lifeboat_endpoint.service import giving, importing
 from lifeboat_endpoint.service.giving import GivenState, Mark
 from lifeboat_endpoint.service.importing import Additions
 from lifeboat_endpoint.service.refusing import as_bundle
 from lifeboat_endpoint.service.space_parts import SpaceParts
-from lifeboat_endpoint.vault import SequenceRow, Vault
+from lifeboat_vault.errors import DraftInvalid, RemoteBusy
+from lifeboat_vault.vault import SequenceRow, Vault
 
 _TRIES = 3
 

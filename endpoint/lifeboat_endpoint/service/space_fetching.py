@@ -10,15 +10,15 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import State
-from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
-from lifeboat_endpoint.legacy.view import legacy_view
-from lifeboat_endpoint.remote import sampling
-from lifeboat_endpoint.remote.contract import Bundle, RemoteHead, RemoteSequence, RemoteVerification
 from lifeboat_endpoint.service import bundles
 from lifeboat_endpoint.service.receiving import remote_head
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.space_parts import SpaceParts
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.errors import RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_vault.legacy.view import legacy_view
+from lifeboat_vault.remote import sampling
+from lifeboat_vault.remote.contract import Bundle, RemoteHead, RemoteSequence, RemoteVerification
+from lifeboat_vault.vault import Vault
 
 Made = TypeVar("Made")
 _TRIES = 3

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Iterator
 
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.service.erasing import Erasing
 from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.receiving import Receiving
@@ -14,8 +13,9 @@ from lifeboat_endpoint.service.redacting import Redacting
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.roster import AgentRow, Roster
 from lifeboat_endpoint.service.vaults import Vaults
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.errors import RemoteRefused
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import Vault
 
 
 class SpaceParts:

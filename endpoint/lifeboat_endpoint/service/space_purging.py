@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import PendingRedaction
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.space_parts import SpaceParts
+from lifeboat_vault.remote.contract import RedactionState
 
 
 class SpacePurging(SpaceParts):

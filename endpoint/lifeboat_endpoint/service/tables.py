@@ -9,14 +9,14 @@ from typing import Protocol
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import Sealer, key_id_of
 from lifeboat_endpoint.service import schema
 from lifeboat_endpoint.service import statements as sql
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import Sealer, key_id_of
+from lifeboat_vault.store.disk import translated
+from lifeboat_vault.store.migrations import migrate
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
 
 FILE = "tenant.db"
 

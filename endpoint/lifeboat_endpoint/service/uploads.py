@@ -15,8 +15,6 @@ from datetime import datetime
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.errors import RemoteRefused, RemoteTooLarge, UnknownThere
-from lifeboat_endpoint.remote.contract import BundleKind
 from lifeboat_endpoint.service import statements as sql
 from lifeboat_endpoint.service.bodies import Bodies
 from lifeboat_endpoint.service.limits import Limits
@@ -24,7 +22,9 @@ from lifeboat_endpoint.service.quota import Quota
 from lifeboat_endpoint.service.receiving import Receiving, Sent
 from lifeboat_endpoint.service.refusing import as_remote
 from lifeboat_endpoint.service.tables import Keys, opened
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_vault.errors import RemoteRefused, RemoteTooLarge, UnknownThere
+from lifeboat_vault.remote.contract import BundleKind
+from lifeboat_vault.store.protocols import MetadataStore
 
 _MACHINE = "upload machine"
 _PART = "upload part"

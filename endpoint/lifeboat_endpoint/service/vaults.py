@@ -7,10 +7,10 @@ import contextlib
 from collections import OrderedDict
 from collections.abc import Collection
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.engines.contract import TenantPlace
 from lifeboat_endpoint.service.tables import Keys
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault import errors
+from lifeboat_vault.vault import Vault
 
 _ENDED = "ended"
 """The decision that whoever destroys a vault writes last."""

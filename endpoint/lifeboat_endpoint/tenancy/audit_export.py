@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, Protocol
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault.rows import AuditRow
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault.rows import AuditRow
 
 _PAGE = 1000
 LONGEST = 1 << 20

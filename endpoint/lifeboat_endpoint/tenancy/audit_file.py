@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from lifeboat_alf.seams.files import flush
-from lifeboat_endpoint.errors import AuditFileRefused, EndpointBusy
 from lifeboat_endpoint.tenancy.audit_export import LONGEST, Audit, Checked, Line, check, lines_of, parsed
+from lifeboat_vault.errors import AuditFileRefused, EndpointBusy
 
 
 class Place(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lifeboat_endpoint.errors import RemoteDenied
+from lifeboat_vault.errors import RemoteDenied
 
 PUSH, PULL, PURGE, ADMIN = "push", "pull", "purge", "admin"
 SCOPES = (PUSH, PULL, PURGE, ADMIN)

@@ -11,15 +11,15 @@ from typing import Any, Protocol
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.protocols import MetadataStore
 from lifeboat_endpoint.tenancy import names, token_secrets
 from lifeboat_endpoint.tenancy import statements as sql
 from lifeboat_endpoint.tenancy.callers import SCOPES, Caller
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
 from lifeboat_endpoint.tenancy.rows import Tenant, Token
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault.rows import AuditRow, json_of
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault.rows import AuditRow, json_of
 
 AT_ONCE = ("tenant.", "token.", "key.rotated", "key.moved", "key.destroyed", "agent.removed", "epoch", "purge")
 """Beginnings of the kinds of notes that are written before `note` returns; others are gathered."""

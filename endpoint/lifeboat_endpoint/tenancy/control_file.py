@@ -8,11 +8,11 @@ from pathlib import Path
 
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy import schema
 from lifeboat_endpoint.tenancy import statements as sql
-from lifeboat_endpoint.vault import audit
+from lifeboat_vault.store.migrations import migrate
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import audit
 
 CONTROL = "control.db"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from lifeboat_alf import ids
-from lifeboat_endpoint.errors import EndpointError
+from lifeboat_vault.errors import EndpointError
 
 LONGEST = 64
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_endpoint.store.migrations import Steps
+from lifeboat_vault.store.migrations import Steps
 
 VERSION = 1
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lifeboat_endpoint import operations
-from lifeboat_endpoint.errors import CannotServe, PortTaken, ServerMissing, VaultError
 from lifeboat_endpoint.server.metrics import Operations
 from lifeboat_endpoint.work.queue import Count, Queue
+from lifeboat_vault import operations
+from lifeboat_vault.errors import CannotServe, PortTaken, ServerMissing, VaultError
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from lifeboat_alf import times
-from lifeboat_endpoint.errors import UnknownTenant
 from lifeboat_endpoint.maintenance import care, proving, purges, removal, rotation
 from lifeboat_endpoint.maintenance.trust import trusted_now
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted
+from lifeboat_vault.errors import UnknownTenant
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint

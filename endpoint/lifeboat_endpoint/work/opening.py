@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_endpoint.engines.opening import shared_engine
-from lifeboat_endpoint.errors import NotShared
+from lifeboat_vault.errors import NotShared
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf import times
-from lifeboat_endpoint.errors import EndpointBusy
 from lifeboat_endpoint.settings import WorkHours
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.work.queue import Queue, Wanted
+from lifeboat_vault.errors import EndpointBusy
 
 if TYPE_CHECKING:
     from lifeboat_endpoint.endpoint import Endpoint

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob
-from lifeboat_endpoint.store.postgres.failures import translated
-from lifeboat_endpoint.store.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres.failures import translated
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
 from lifeboat_endpoint.work import statements as sql
+from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.store.postgres.connecting import Pool
+    from lifeboat_endpoint.engines.postgres.connecting import Pool
 
 Cursor = psycopg.Cursor[Any]
 

@@ -18,11 +18,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint.errors import KeyRevoked, LeaseLost, VaultError
 from lifeboat_endpoint.server.logs import LOGGER, described, reason
 from lifeboat_endpoint.work import planning
 from lifeboat_endpoint.work.jobs import HANDLERS, Handler, Work
 from lifeboat_endpoint.work.queue import Job, Queue
+from lifeboat_vault.errors import KeyRevoked, LeaseLost, VaultError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

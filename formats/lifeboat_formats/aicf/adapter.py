@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aicf import folder, layers, mapping, patching, purging, reading, rendering, writing
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import Derivation, FoundAgent, Installation, Placement, Rendered, Root, Section
 from lifeboat_adapters.credentials import Secret
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_formats.aicf import folder, layers, mapping, patching, purging, reading, rendering, writing
+from lifeboat_formats.interchange.errors import SourceRefused
 
 
 class Aicf(BaseAdapter):

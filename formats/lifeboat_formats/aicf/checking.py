@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from lifeboat_adapters.aicf import checking_fields, lines, specified, values
-from lifeboat_adapters.aicf.dialects import is_newer
-from lifeboat_adapters.aicf.document import parse
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.interchange.contract import Finding
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_formats.aicf import checking_fields, lines, specified, values
+from lifeboat_formats.aicf.dialects import is_newer
+from lifeboat_formats.aicf.document import parse
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.interchange.contract import Finding
+from lifeboat_formats.interchange.errors import SourceRefused
 
 MOST = 100
 """Findings of one code; how many more there are is one finding more."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from lifeboat_adapters.aicf import grammar, specified, values
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.specified import Field, Holds
+from lifeboat_formats.aicf import grammar, specified, values
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.aicf.specified import Field, Holds
 
 _NO_WORD = "It is none of the words of the specification: kept"
 _MEMORY_TYPE = re.compile(r"\s*memory_type=(.*)\Z", re.DOTALL)

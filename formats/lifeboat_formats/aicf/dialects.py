@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from lifeboat_adapters.aicf import grammar, lines
-from lifeboat_adapters.aicf.parts import Dialect
+from lifeboat_formats.aicf import grammar, lines
+from lifeboat_formats.aicf.parts import Dialect
 
 # A line begins behind one of these; every text is searched with one in front of it. A pattern that begins with a set of
 # characters is searched fast, which one that begins with `\\A` or a look behind is not.

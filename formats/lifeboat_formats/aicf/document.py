@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lifeboat_adapters.aicf import dialects, grammar, json_files, opening, xml_files
-from lifeboat_adapters.aicf.dialects import Head, Survey, survey
-from lifeboat_adapters.aicf.lines import lines
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.sections import Assembler
-from lifeboat_adapters.aicf.values import Escaping
-from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_formats.aicf import dialects, grammar, json_files, opening, xml_files
+from lifeboat_formats.aicf.dialects import Head, Survey, survey
+from lifeboat_formats.aicf.lines import lines
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.aicf.sections import Assembler
+from lifeboat_formats.aicf.values import Escaping
+from lifeboat_formats.interchange.contract import Notice
 
 __all__ = ["Dialect", "Document", "Escaping", "Item", "Kind", "Section", "emit", "find_section", "parse", "parse_text"]
 

@@ -11,13 +11,13 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from lifeboat_adapters.aicf import spelling
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.parts import Document, Kind, Section
-from lifeboat_adapters.aicf.pieces import Piece
 from lifeboat_alf import ids
 from lifeboat_alf.json_shapes import as_text
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import spelling
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.parts import Document, Kind, Section
+from lifeboat_formats.aicf.pieces import Piece
 
 RECORD = "ALF_RECORD"
 IDENTITY, PRINCIPALS, ATTACHMENTS = "ALF_IDENTITY", "ALF_PRINCIPALS", "ALF_ATTACHMENTS"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from lifeboat_adapters.aicf.mapping import RAW, RUNTIME
 from lifeboat_adapters.contract import FoundAgent, Installation, Placement
 from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.errors import NotAWorkspace
@@ -14,6 +13,7 @@ from lifeboat_adapters.litter import Litter
 from lifeboat_adapters.secrets import finder, settings_files
 from lifeboat_adapters.small_files import entries_of
 from lifeboat_alf import layout
+from lifeboat_formats.aicf.mapping import RAW, RUNTIME
 
 HOME = ".aicf"
 SUFFIX = ".aicf"

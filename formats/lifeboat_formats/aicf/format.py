@@ -8,7 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aicf import (
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, layout
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_formats.aicf import (
     checking,
     extension,
     layers,
@@ -20,11 +24,11 @@ from lifeboat_adapters.aicf import (
     relations,
     superseding,
 )
-from lifeboat_adapters.aicf.outgoing import Wish
-from lifeboat_adapters.aicf.reading import PRIMARY, Read
-from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.cleaning import OPTIONS, Cleaner
-from lifeboat_adapters.interchange.contract import (
+from lifeboat_formats.aicf.outgoing import Wish
+from lifeboat_formats.aicf.reading import PRIMARY, Read
+from lifeboat_formats.interchange.base import BaseFormat
+from lifeboat_formats.interchange.cleaning import OPTIONS, Cleaner
+from lifeboat_formats.interchange.contract import (
     Finding,
     Kind,
     MappingTable,
@@ -35,11 +39,7 @@ from lifeboat_adapters.interchange.contract import (
     Surroundings,
     Written,
 )
-from lifeboat_adapters.interchange.errors import SourceRefused
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf import codec, layout
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_formats.interchange.errors import SourceRefused
 
 APPLY, DIALECT, PSEUDONYMISE, GZIP = "apply-supersedes", "dialect", "pseudonymise", "gzip"
 LARGEST = 256 * 1024 * 1024

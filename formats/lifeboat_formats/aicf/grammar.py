@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from lifeboat_adapters.aicf.parts import Dialect, Kind
-from lifeboat_adapters.aicf.values import Escaping
+from lifeboat_formats.aicf.parts import Dialect, Kind
+from lifeboat_formats.aicf.values import Escaping
 
 _NAME = re.compile(r"(\\?)@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t]|\Z)")
 _ESCAPED_NAME = re.compile(r"\\?@([A-Za-z][A-Za-z0-9_]*)(?=[:| \t\\]|\Z)")

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from lifeboat_adapters.aicf.lines import count_terminators
-from lifeboat_adapters.aicf.parts import Item, Kind, Section
-from lifeboat_adapters.aicf.values import Escaping
+from lifeboat_formats.aicf.lines import count_terminators
+from lifeboat_formats.aicf.parts import Item, Kind, Section
+from lifeboat_formats.aicf.values import Escaping
 
 LISTS = ("messages", "conversations", "decisions", "insights", "code_changes", "todos")
 """The lists whose values stand alone."""

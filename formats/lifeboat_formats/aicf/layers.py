@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lifeboat_adapters.aicf import extension, folder, reading
-from lifeboat_adapters.aicf.document import parse
-from lifeboat_adapters.aicf.mapping import RAW, RUNTIME
-from lifeboat_adapters.aicf.parts import Document, Kind
 from lifeboat_adapters.contract import Derivation, DerivationContext, Files
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf.json_shapes import as_object, objects_in
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import extension, folder, reading
+from lifeboat_formats.aicf.document import parse
+from lifeboat_formats.aicf.mapping import RAW, RUNTIME
+from lifeboat_formats.aicf.parts import Document, Kind
+from lifeboat_formats.interchange.errors import SourceRefused
 
 FILE = "identity.aicf"
 

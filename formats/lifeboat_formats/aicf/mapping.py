@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from lifeboat_adapters.interchange.contract import MappingRow, MappingTable
+from lifeboat_formats.interchange.contract import MappingRow, MappingTable
 
 RUNTIME = "aicf"
 RAW = "raw/aicf/"

@@ -7,12 +7,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aicf import mapping
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.older_spellings import TOPICS, json_time, json_topic, unquoted
-from lifeboat_adapters.aicf.parts import Item
-from lifeboat_adapters.aicf.xml_files import XmlPart
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import mapping
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.older_spellings import TOPICS, json_time, json_topic, unquoted
+from lifeboat_formats.aicf.parts import Item
+from lifeboat_formats.aicf.xml_files import XmlPart
 
 Pairs = Mapping[str, Item]
 """Fields of a block by key. Of repeated keys the last counts."""

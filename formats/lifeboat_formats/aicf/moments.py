@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lifeboat_adapters.aicf import values
 from lifeboat_alf import times
+from lifeboat_formats.aicf import values
 
 _MILLISECONDS = re.compile(r"\.(\d{3})Z")
 START = "1970-01-01T00:00:00.000Z"

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.parts import Item, Kind, Section
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.parts import Item, Kind, Section
 
 TOPICS = ("topic", "topics", "title", "subject", "user_topics", "main_topic", "theme")
 TIMES = ("timestamp", "timestamp_start", "created_at", "created", "date", "datetime", "time", "started_at")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_formats.interchange.errors import SourceRefused
 
 GZIP = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"

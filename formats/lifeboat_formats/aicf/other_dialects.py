@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lifeboat_adapters.aicf import mapping
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.memories import RATIONALE
-from lifeboat_adapters.aicf.moments import spelled
-from lifeboat_adapters.aicf.respelling import tag_of
-from lifeboat_adapters.aicf.values import Escaping, escape
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import mapping
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.aicf.memories import RATIONALE
+from lifeboat_formats.aicf.moments import spelled
+from lifeboat_formats.aicf.respelling import tag_of
+from lifeboat_formats.aicf.values import Escaping, escape
 
 COMPILED, BLOCKS = "compiled", "blocks"
 

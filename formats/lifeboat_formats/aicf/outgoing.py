@@ -8,7 +8,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aicf import (
+from lifeboat_adapters.persona import rendering as persona
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, layout, records
+from lifeboat_alf.json_shapes import as_list, objects_in
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_formats.aicf import (
     extension,
     layers,
     other_dialects,
@@ -19,20 +25,14 @@ from lifeboat_adapters.aicf import (
     standing,
     writing,
 )
-from lifeboat_adapters.aicf.mapping import RAW
-from lifeboat_adapters.aicf.other_dialects import BLOCKS, COMPILED
-from lifeboat_adapters.aicf.patching import Patch
-from lifeboat_adapters.aicf.sanitizing import Sanitizer, pseudonyms
-from lifeboat_adapters.aicf.standing import Remembered
-from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import Notice
-from lifeboat_adapters.interchange.errors import InterchangeError
-from lifeboat_adapters.persona import rendering as persona
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf import codec, layout, records
-from lifeboat_alf.json_shapes import as_list, objects_in
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_formats.aicf.mapping import RAW
+from lifeboat_formats.aicf.other_dialects import BLOCKS, COMPILED
+from lifeboat_formats.aicf.patching import Patch
+from lifeboat_formats.aicf.sanitizing import Sanitizer, pseudonyms
+from lifeboat_formats.aicf.standing import Remembered
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.contract import Notice
+from lifeboat_formats.interchange.errors import InterchangeError
 
 SAME, NEWEST = "same", "v3.1"
 DIALECTS = (SAME, NEWEST, COMPILED, BLOCKS)

@@ -12,9 +12,9 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
-from lifeboat_adapters.aicf import values
-from lifeboat_adapters.aicf.values import Escaping
-from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_formats.aicf import values
+from lifeboat_formats.aicf.values import Escaping
+from lifeboat_formats.interchange.contract import Notice
 
 
 class Dialect(StrEnum):

@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifeboat_adapters.aicf import extension, reading, writing
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.parts import Dialect, Document
-from lifeboat_adapters.aicf.reading import Read
-from lifeboat_adapters.aicf.respelling import respelled, without
-from lifeboat_adapters.interchange.changed import is_unchanged
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import extension, reading, writing
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.aicf.parts import Dialect, Document
+from lifeboat_formats.aicf.reading import Read
+from lifeboat_formats.aicf.respelling import respelled, without
+from lifeboat_formats.interchange.changed import is_unchanged
+from lifeboat_formats.interchange.errors import SourceRefused
 
 _TOLD_BESIDE = ("memory_type", "confidence", "tags")
 """Fields that may stand beside the words of a memory."""

@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from lifeboat_adapters.aicf import mapping, memories, older_spellings
-from lifeboat_adapters.aicf.memories import Made
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.stated_times import clock_of, stated_time
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import mapping, memories, older_spellings
+from lifeboat_formats.aicf.memories import Made
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.aicf.stated_times import clock_of, stated_time
 
 ROWS = (Kind.ROW, Kind.CELLS, Kind.TEXT)
 SESSION_SCOPES = ("", "session")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aicf import extension, mapping, memories, specified, values
-from lifeboat_adapters.aicf.document import parse_text
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.memories import RATIONALE
-from lifeboat_adapters.aicf.moments import spelled
-from lifeboat_adapters.aicf.parts import Kind
-from lifeboat_adapters.aicf.respelling import tag_of
-from lifeboat_adapters.aicf.values import escape, join_cells
-from lifeboat_adapters.interchange.changed import is_unchanged
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import extension, mapping, memories, specified, values
+from lifeboat_formats.aicf.document import parse_text
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.aicf.memories import RATIONALE
+from lifeboat_formats.aicf.moments import spelled
+from lifeboat_formats.aicf.parts import Kind
+from lifeboat_formats.aicf.respelling import tag_of
+from lifeboat_formats.aicf.values import escape, join_cells
+from lifeboat_formats.interchange.changed import is_unchanged
 
 Fields = list[tuple[str, str]]
 """Keys, and values as they are written."""

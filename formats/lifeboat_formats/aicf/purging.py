@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from lifeboat_adapters.aicf import extension, reading
-from lifeboat_adapters.aicf.parts import Dialect
-from lifeboat_adapters.aicf.pieces import Piece
-from lifeboat_adapters.aicf.reading import Read
-from lifeboat_adapters.aicf.respelling import without
-from lifeboat_adapters.interchange.errors import SourceRefused
+from lifeboat_formats.aicf import extension, reading
+from lifeboat_formats.aicf.parts import Dialect
+from lifeboat_formats.aicf.pieces import Piece
+from lifeboat_formats.aicf.reading import Read
+from lifeboat_formats.aicf.respelling import without
+from lifeboat_formats.interchange.errors import SourceRefused
 
 _ABOUT = (extension.RECORD, "EMBEDDING")
 """Sections that are about one memory alone."""

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_adapters.aicf import document as documents
-from lifeboat_adapters.aicf import extension, mapping, pieces, relations
-from lifeboat_adapters.aicf.mapping import OWN, RUNTIME
-from lifeboat_adapters.aicf.moments import created, milliseconds
-from lifeboat_adapters.aicf.parts import Document
-from lifeboat_adapters.aicf.pieces import Piece
-from lifeboat_adapters.aicf.relations import Relations
-from lifeboat_adapters.aicf.spelling import without_none
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.interchange.changed import marked
 from lifeboat_alf import ids
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import document as documents
+from lifeboat_formats.aicf import extension, mapping, pieces, relations
+from lifeboat_formats.aicf.mapping import OWN, RUNTIME
+from lifeboat_formats.aicf.moments import created, milliseconds
+from lifeboat_formats.aicf.parts import Document
+from lifeboat_formats.aicf.pieces import Piece
+from lifeboat_formats.aicf.relations import Relations
+from lifeboat_formats.aicf.spelling import without_none
+from lifeboat_formats.interchange.changed import marked
 
 PRIMARY = "{primary}"
 """Stands for the first human among the agent's principals until it is known."""

@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from lifeboat_adapters.aicf import patching, reading
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.parts import Dialect
-from lifeboat_adapters.aicf.patching import Patch
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import patching, reading
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.aicf.parts import Dialect
+from lifeboat_formats.aicf.patching import Patch
+from lifeboat_formats.interchange.errors import SourceRefused
 
 About = tuple[int, int, str]
 """What was about one memory: the number of memories before it, where it stood between two of them, its text."""

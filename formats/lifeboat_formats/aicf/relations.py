@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from lifeboat_adapters.aicf import mapping, values
-from lifeboat_adapters.aicf.mapping import DERIVED, ELABORATES
-from lifeboat_adapters.aicf.memories import Made, scalar
-from lifeboat_adapters.aicf.moments import created, moment
-from lifeboat_adapters.aicf.parts import Item, Section
-from lifeboat_adapters.aicf.pieces import ROWS, Piece
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import mapping, values
+from lifeboat_formats.aicf.mapping import DERIVED, ELABORATES
+from lifeboat_formats.aicf.memories import Made, scalar
+from lifeboat_formats.aicf.moments import created, moment
+from lifeboat_formats.aicf.parts import Item, Section
+from lifeboat_formats.aicf.pieces import ROWS, Piece
 
 MOST_LINKS = 100_000
 """More rows than that are kept in the file, and are no links of records."""

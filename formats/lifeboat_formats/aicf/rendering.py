@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aicf import extension, folder, layers, patching, rebuilding, standing, writing
-from lifeboat_adapters.aicf.mapping import RAW
-from lifeboat_adapters.aicf.parts import Dialect
-from lifeboat_adapters.aicf.standing import Remembered
 from lifeboat_adapters.contract import Rendered
 from lifeboat_adapters.persona import rendering as persona
 from lifeboat_alf import layout
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
+from lifeboat_formats.aicf import extension, folder, layers, patching, rebuilding, standing, writing
+from lifeboat_formats.aicf.mapping import RAW
+from lifeboat_formats.aicf.parts import Dialect
+from lifeboat_formats.aicf.standing import Remembered
 
 OTHERS = "memory.aicf"
 """Where memories stand that came from no file of this format."""

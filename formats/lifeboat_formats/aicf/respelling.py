@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Sequence
 
-from lifeboat_adapters.aicf import mapping, memories, older_spellings, pieces
-from lifeboat_adapters.aicf.memories import RATIONALE
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.pieces import Piece
-from lifeboat_adapters.aicf.values import Escaping, escape
-from lifeboat_adapters.aicf.xml_files import XmlPart
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import mapping, memories, older_spellings, pieces
+from lifeboat_formats.aicf.memories import RATIONALE
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.aicf.pieces import Piece
+from lifeboat_formats.aicf.values import Escaping, escape
+from lifeboat_formats.aicf.xml_files import XmlPart
 
 TAGGED = {"category": 1, "priority": 2, "impact": 1}
 """Cells that are tags of the record, and where they stand."""

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.aicf import extension, layers, spelling, values
-from lifeboat_adapters.aicf.document import parse
-from lifeboat_adapters.aicf.parts import Dialect, Document, Item, Kind, Section
-from lifeboat_adapters.aicf.pieces import EXTENSION, own_span
-from lifeboat_adapters.aicf.values import Escaping, escape, join_cells
-from lifeboat_adapters.interchange.cleaning import Cleaner
+from lifeboat_formats.aicf import extension, layers, spelling, values
+from lifeboat_formats.aicf.document import parse
+from lifeboat_formats.aicf.parts import Dialect, Document, Item, Kind, Section
+from lifeboat_formats.aicf.pieces import EXTENSION, own_span
+from lifeboat_formats.aicf.values import Escaping, escape, join_cells
+from lifeboat_formats.interchange.cleaning import Cleaner
 
 _RESPELLABLE = frozenset(Dialect) - {Dialect.JSON, Dialect.XML, Dialect.ESCAPED_BLOCKS}
 _TAG = re.compile(r"<[^<>]*>")

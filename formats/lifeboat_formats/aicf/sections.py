@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_adapters.aicf import grammar
-from lifeboat_adapters.aicf.dialects import Survey
-from lifeboat_adapters.aicf.grammar import Sort
-from lifeboat_adapters.aicf.lines import Line, count_terminators, lines
-from lifeboat_adapters.aicf.parts import Dialect, Item, Kind, Section
-from lifeboat_adapters.aicf.values import Escaping
-from lifeboat_adapters.interchange.contract import Notice
+from lifeboat_formats.aicf import grammar
+from lifeboat_formats.aicf.dialects import Survey
+from lifeboat_formats.aicf.grammar import Sort
+from lifeboat_formats.aicf.lines import Line, count_terminators, lines
+from lifeboat_formats.aicf.parts import Dialect, Item, Kind, Section
+from lifeboat_formats.aicf.values import Escaping
+from lifeboat_formats.interchange.contract import Notice
 
 _TRIPLE = '"""'
 _KEYED = (Dialect.KEY_CELLS, Dialect.WATCHER)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lifeboat_adapters.aicf.values import escape
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf.values import escape
 
 LARGEST = 60_000
 """UTF-8 bytes of one field of an extension section: AICF recommends at most 64 KiB for a field."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aicf import reading
-from lifeboat_adapters.aicf.folder import PACKED
-from lifeboat_adapters.aicf.mapping import RAW
-from lifeboat_adapters.aicf.reading import Read
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_alf import metas
 from lifeboat_alf.effective import effective_records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.records import is_visible
 from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_formats.aicf import reading
+from lifeboat_formats.aicf.folder import PACKED
+from lifeboat_formats.aicf.mapping import RAW
+from lifeboat_formats.aicf.reading import Read
+from lifeboat_formats.interchange.errors import SourceRefused
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.parts import Item, Kind, Section
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.parts import Item, Kind, Section
 
 _SECTIONS = ("TIMESTAMP", "DATE", "TIME", "CREATED")
 _KEYS = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.interchange.changed import marked
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.interchange.changed import marked
 
 RELATION = "supersedes"
 

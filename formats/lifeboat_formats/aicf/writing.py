@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from lifeboat_adapters.aicf import extension, mapping, planning, reading
-from lifeboat_adapters.aicf.mapping import OWN
-from lifeboat_adapters.aicf.pieces import Piece
-from lifeboat_adapters.aicf.planning import Planned
-from lifeboat_adapters.aicf.values import escape
-from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aicf import extension, mapping, planning, reading
+from lifeboat_formats.aicf.mapping import OWN
+from lifeboat_formats.aicf.pieces import Piece
+from lifeboat_formats.aicf.planning import Planned
+from lifeboat_formats.aicf.values import escape
+from lifeboat_formats.interchange.errors import InterchangeError
 
 _OF_THE_FILE = (OWN, "raw_source_format")
 """What is said anew by every file that holds a memory, where its section is its own."""

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lifeboat_adapters.aicf import mapping
-from lifeboat_adapters.aicf.lines import count_terminators
-from lifeboat_adapters.aicf.moments import moment
-from lifeboat_adapters.aicf.older_spellings import TIMES, TOPICS
-from lifeboat_adapters.aicf.parts import Item, Kind, Section
-from lifeboat_adapters.aicf.values import Escaping
+from lifeboat_formats.aicf import mapping
+from lifeboat_formats.aicf.lines import count_terminators
+from lifeboat_formats.aicf.moments import moment
+from lifeboat_formats.aicf.older_spellings import TIMES, TOPICS
+from lifeboat_formats.aicf.parts import Item, Kind, Section
+from lifeboat_formats.aicf.values import Escaping
 
 _CONVERSATIONS = frozenset(("conversation", "chat", "thread", "dialogue"))
 _KINDS = {

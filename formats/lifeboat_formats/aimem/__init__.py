@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.aimem.adapter import ADAPTER
-from lifeboat_adapters.aimem.format import FORMAT
+from lifeboat_formats.aimem.adapter import ADAPTER
+from lifeboat_formats.aimem.format import FORMAT
 
 __all__ = ["ADAPTER", "FORMAT"]

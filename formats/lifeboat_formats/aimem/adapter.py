@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aimem import cannot_hold, mapping, purging, strict_json, workspace
-from lifeboat_adapters.aimem.bundle import BundleRefused
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
@@ -29,6 +27,8 @@ from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import cannot_hold, mapping, purging, strict_json, workspace
+from lifeboat_formats.aimem.bundle import BundleRefused
 
 FOLDER = "AIMEM_FOLDER"
 """The environment variable that names a folder of bundles."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lifeboat_adapters.interchange.contract import Notice
-from lifeboat_adapters.interchange.errors import SourceRefused
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.interchange.contract import Notice
+from lifeboat_formats.interchange.errors import SourceRefused
 
 FORMAT = "aimem-bundle"
 LEGACY_FORMAT = "memoryai-bundle"

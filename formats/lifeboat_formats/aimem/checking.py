@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aimem import bundle as words
-from lifeboat_adapters.aimem import instants, urn, vectors
-from lifeboat_adapters.aimem.bundle import ARRAYS, Bundle, BundleRefused, Envelope, Limits
-from lifeboat_adapters.aimem.checksum import content_hash
-from lifeboat_adapters.aimem.spools import Names
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf import ids
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import bundle as words
+from lifeboat_formats.aimem import instants, urn, vectors
+from lifeboat_formats.aimem.bundle import ARRAYS, Bundle, BundleRefused, Envelope, Limits
+from lifeboat_formats.aimem.checksum import content_hash
+from lifeboat_formats.aimem.spools import Names
+from lifeboat_formats.interchange.contract import Notice
 
 CHECKSUM = re.compile(r"sha256:[0-9a-f]{64}")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+")

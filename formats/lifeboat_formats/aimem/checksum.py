@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from lifeboat_adapters.aimem.bundle import BundleRefused
-from lifeboat_adapters.aimem.strict_json import canonical
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem.bundle import BundleRefused
+from lifeboat_formats.aimem.strict_json import canonical
 
 PREFIX = "sha256:"
 _PIECE = 1 << 16

@@ -6,9 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aimem import chunks, instants, mapping
-from lifeboat_adapters.aimem.bundle import DNA_ONLY, DNA_TYPES, OPEN_CONTENT, SINCE
-from lifeboat_adapters.aimem.options import ProducerOptions
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, in_append_order
@@ -18,6 +15,9 @@ from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import chunks, instants, mapping
+from lifeboat_formats.aimem.bundle import DNA_ONLY, DNA_TYPES, OPEN_CONTENT, SINCE
+from lifeboat_formats.aimem.options import ProducerOptions
 
 _RELATED = b'"related_records"'
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aimem import checksum, instants, mapping, records, urn
-from lifeboat_adapters.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, ZONES
-from lifeboat_adapters.aimem.writing import portable_weight
-from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, times
 from lifeboat_alf import records as alf_records
 from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import checksum, instants, mapping, records, urn
+from lifeboat_formats.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, ZONES
+from lifeboat_formats.aimem.writing import portable_weight
+from lifeboat_formats.interchange import changed
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.aimem import instants, mapping, records, urn
-from lifeboat_adapters.aimem.bundle import Bundle, is_dna
-from lifeboat_adapters.aimem.checksum import content_hash
-from lifeboat_adapters.aimem.existing import ORPHANS, InState, Nothing, existing_of
-from lifeboat_adapters.aimem.linking import Links
-from lifeboat_adapters.aimem.options import ConsumerOptions, Existing, ImportPlan, StoredChunk
-from lifeboat_adapters.interchange import changed
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, ids
 from lifeboat_alf import records as alf_records
 from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import instants, mapping, records, urn
+from lifeboat_formats.aimem.bundle import Bundle, is_dna
+from lifeboat_formats.aimem.checksum import content_hash
+from lifeboat_formats.aimem.existing import ORPHANS, InState, Nothing, existing_of
+from lifeboat_formats.aimem.linking import Links
+from lifeboat_formats.aimem.options import ConsumerOptions, Existing, ImportPlan, StoredChunk
+from lifeboat_formats.interchange import changed
+from lifeboat_formats.interchange.contract import Notice
 
 __all__ = ["ConsumerOptions", "Existing", "ImportPlan", "Importing", "StoredChunk", "existing_of", "plan"]
 

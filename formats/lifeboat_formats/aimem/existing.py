@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
-from lifeboat_adapters.aimem import checksum, chunks, identity_texts, mapping, urn
-from lifeboat_adapters.aimem.chunks import Naming
-from lifeboat_adapters.aimem.options import Existing, StoredChunk
 from lifeboat_alf import codec, records
 from lifeboat_alf.effective import Chains, chains_of, effective_records
 from lifeboat_alf.json_shapes import as_list
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import checksum, chunks, identity_texts, mapping, urn
+from lifeboat_formats.aimem.chunks import Naming
+from lifeboat_formats.aimem.options import Existing, StoredChunk
 
 _MARK = f'"{mapping.NAME}"'.encode()
 _RELATED = (b'"related_records"', b'"supersedes"')

@@ -8,17 +8,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aimem import consuming, mapping, producing, reading, signing
-from lifeboat_adapters.aimem.bundle import FORMAT as NAME
-from lifeboat_adapters.aimem.bundle import FULL, LEGACY_FORMAT, SCOPES, Bundle, BundleRefused
-from lifeboat_adapters.aimem.consuming import ConsumerOptions, Importing
-from lifeboat_adapters.aimem.existing import ORPHANS
-from lifeboat_adapters.aimem.linking import Links
-from lifeboat_adapters.aimem.options import ProducerOptions
-from lifeboat_adapters.interchange import cleaning
-from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import (
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf import ids
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_formats.aimem import consuming, mapping, producing, reading, signing
+from lifeboat_formats.aimem.bundle import FORMAT as NAME
+from lifeboat_formats.aimem.bundle import FULL, LEGACY_FORMAT, SCOPES, Bundle, BundleRefused
+from lifeboat_formats.aimem.consuming import ConsumerOptions, Importing
+from lifeboat_formats.aimem.existing import ORPHANS
+from lifeboat_formats.aimem.linking import Links
+from lifeboat_formats.aimem.options import ProducerOptions
+from lifeboat_formats.interchange import cleaning
+from lifeboat_formats.interchange.base import BaseFormat
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.contract import (
     Finding,
     Identity,
     Kind,
@@ -30,11 +34,7 @@ from lifeboat_adapters.interchange.contract import (
     Surroundings,
     Written,
 )
-from lifeboat_adapters.interchange.errors import InterchangeError, SourceRefused
-from lifeboat_adapters.receipts import Fate
-from lifeboat_alf import ids
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_formats.interchange.errors import InterchangeError, SourceRefused
 
 DOCUMENT, STREAM = ".aimem.json", ".aimem.ndjson"
 _RAW = "raw/aimem/"

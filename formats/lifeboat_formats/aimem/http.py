@@ -18,20 +18,20 @@ from typing import Annotated, Any, BinaryIO, Protocol, cast
 
 import msgspec
 
-from lifeboat_adapters.aimem import consuming, producing, signing, urn
-from lifeboat_adapters.aimem.bundle import LIMITS, MEDIA_TYPE, SCOPES, SINCE, STREAM_MEDIA_TYPE, Bundle, BundleRefused
-from lifeboat_adapters.aimem.instants import is_instant
-from lifeboat_adapters.aimem.options import ConsumerOptions, ImportPlan, ProducerOptions
-from lifeboat_adapters.aimem.reading import canonical, opened
-from lifeboat_adapters.aimem.sealed_file import SealedFile
-from lifeboat_adapters.aimem.signing import SignatureRefused
-from lifeboat_adapters.aimem.writing import BundleWriter
-from lifeboat_adapters.interchange.cleaning import ALLOW_SECRETS, REDACT, Cleaner
-from lifeboat_adapters.interchange.contract import Identity, Surroundings
-from lifeboat_adapters.interchange.errors import ExtraMissing, InterchangeError
 from lifeboat_adapters.receipts import counted
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import consuming, producing, signing, urn
+from lifeboat_formats.aimem.bundle import LIMITS, MEDIA_TYPE, SCOPES, SINCE, STREAM_MEDIA_TYPE, Bundle, BundleRefused
+from lifeboat_formats.aimem.instants import is_instant
+from lifeboat_formats.aimem.options import ConsumerOptions, ImportPlan, ProducerOptions
+from lifeboat_formats.aimem.reading import canonical, opened
+from lifeboat_formats.aimem.sealed_file import SealedFile
+from lifeboat_formats.aimem.signing import SignatureRefused
+from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.interchange.cleaning import ALLOW_SECRETS, REDACT, Cleaner
+from lifeboat_formats.interchange.contract import Identity, Surroundings
+from lifeboat_formats.interchange.errors import ExtraMissing, InterchangeError
 
 PROBLEMS = "https://aimem.dev/errors/"
 JSON_TYPE = "application/json"

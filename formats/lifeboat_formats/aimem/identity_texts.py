@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from lifeboat_adapters.aimem import checksum, chunks, mapping, urn
 from lifeboat_alf import codec, layout
 from lifeboat_alf.documents import unwrapped
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import checksum, chunks, mapping, urn
 
 TAG = "alf-identity:"
 _NAME = re.compile(r"[a-z0-9_-]{1,40}")

@@ -12,10 +12,10 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
-from lifeboat_adapters.aimem import instants, mapping, records, urn
-from lifeboat_adapters.aimem.bundle import LINKS, TOO_LARGE, Bundle, BundleRefused
 from lifeboat_alf import codec, ids
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import instants, mapping, records, urn
+from lifeboat_formats.aimem.bundle import LINKS, TOO_LARGE, Bundle, BundleRefused
 
 _TABLES = """
 create table chunk (

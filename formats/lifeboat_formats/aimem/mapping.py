@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from lifeboat_adapters.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, EXTENSION, MEMORY_TYPES
-from lifeboat_adapters.interchange.contract import MappingRow, MappingTable
 from lifeboat_alf import records
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem.bundle import EDGE_TYPES, ENTITY_KINDS, EXTENSION, MEMORY_TYPES
+from lifeboat_formats.interchange.contract import MappingRow, MappingTable
 
 NAME = "x_aimem"
 """The extension object of a record that came from a bundle, of its relations and of its entities."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.interchange.contract import Notice
 
 
 class Cleans(Protocol):

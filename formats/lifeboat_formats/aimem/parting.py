@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from lifeboat_adapters.aimem import checksum, mapping
-from lifeboat_adapters.aimem.bundle import OPEN_CONTENT
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import checksum, mapping
+from lifeboat_formats.aimem.bundle import OPEN_CONTENT
 
 _BORDERS = ("\n\n", "\n", " ")
 

@@ -13,17 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lifeboat_adapters.aimem import checksum, chunks, identity_texts, instants, mapping, remains, urn, vectors
-from lifeboat_adapters.aimem.bundle import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
-from lifeboat_adapters.aimem.checking import is_tenant
-from lifeboat_adapters.aimem.choosing import Chosen, body_of, choose
-from lifeboat_adapters.aimem.chunks import Edge, Naming
-from lifeboat_adapters.aimem.existing import orphans_of
-from lifeboat_adapters.aimem.options import Cleans, ProducerOptions
-from lifeboat_adapters.aimem.parting import parts_of
-from lifeboat_adapters.aimem.writing import BundleWriter
-from lifeboat_adapters.interchange.contract import Notice, Surroundings
-from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, ids, layout, records
 from lifeboat_alf.effective import in_append_order
@@ -32,6 +21,17 @@ from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
+from lifeboat_formats.aimem import checksum, chunks, identity_texts, instants, mapping, remains, urn, vectors
+from lifeboat_formats.aimem.bundle import EXTENSION, FORMAT, SCOPES, SINCE, VERSION, BundleRefused, Envelope
+from lifeboat_formats.aimem.checking import is_tenant
+from lifeboat_formats.aimem.choosing import Chosen, body_of, choose
+from lifeboat_formats.aimem.chunks import Edge, Naming
+from lifeboat_formats.aimem.existing import orphans_of
+from lifeboat_formats.aimem.options import Cleans, ProducerOptions
+from lifeboat_formats.aimem.parting import parts_of
+from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.interchange.contract import Notice, Surroundings
+from lifeboat_formats.interchange.errors import InterchangeError
 
 __all__ = ["Produced", "ProducerOptions", "losses", "produce"]
 

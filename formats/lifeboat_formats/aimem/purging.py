@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from lifeboat_adapters.aimem import spans, workspace
-from lifeboat_adapters.aimem.bundle import CHUNKS, EDGES, LINKS
-from lifeboat_adapters.aimem.spans import CHECKSUM, Scan
-from lifeboat_adapters.interchange import listed
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import spans, workspace
+from lifeboat_formats.aimem.bundle import CHUNKS, EDGES, LINKS
+from lifeboat_formats.aimem.spans import CHECKSUM, Scan
+from lifeboat_formats.interchange import listed
 
 _PART = re.compile(r"\.p[0-9]+\Z")
 """How the name of a part of a long memory ends."""

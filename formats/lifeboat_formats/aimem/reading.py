@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aimem import bundle as words
-from lifeboat_adapters.aimem import checking, strict_json
-from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, Bundle, BundleRefused, Limits, Records
-from lifeboat_adapters.aimem.checksum import canonical_pieces, digest
-from lifeboat_adapters.aimem.salvaging import Sound, salvaged
-from lifeboat_adapters.aimem.spools import Names, NamesInMemory, NamesOnDisk, Spool
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import bundle as words
+from lifeboat_formats.aimem import checking, strict_json
+from lifeboat_formats.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, Bundle, BundleRefused, Limits, Records
+from lifeboat_formats.aimem.checksum import canonical_pieces, digest
+from lifeboat_formats.aimem.salvaging import Sound, salvaged
+from lifeboat_formats.aimem.spools import Names, NamesInMemory, NamesOnDisk, Spool
+from lifeboat_formats.interchange.contract import Notice
 
 _HEAD = 1 << 20
 """Bytes that the first line of a stream, its envelope, may have."""

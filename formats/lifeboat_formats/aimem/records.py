@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_adapters.aimem import instants, mapping, urn, vectors
-from lifeboat_adapters.aimem.bundle import KIND, Bundle, Envelope
-from lifeboat_adapters.interchange import changed
 from lifeboat_alf import ids, records, times, types
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import instants, mapping, urn, vectors
+from lifeboat_formats.aimem.bundle import KIND, Bundle, Envelope
+from lifeboat_formats.interchange import changed
 
 RUNTIME = "aimem"
 CHUNK = ("id", "content", "content_hash", "memory_type", "zone", "is_pinned", "created_at", "tags", "embedding")

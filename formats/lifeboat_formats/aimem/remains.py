@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_adapters.aimem.existing import ORPHANS
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import layout, metas
 from lifeboat_alf.state import Entry, State
+from lifeboat_formats.aimem.existing import ORPHANS
 
 _KEPT = "a bundle holds memories only; it stays in the archive"
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from lifeboat_adapters.aimem import urn
-from lifeboat_adapters.aimem.bundle import CHUNKS, EDGES, ENTITIES, LINKS, Bundle, BundleRefused, Limits, Records
-from lifeboat_adapters.aimem.checking import RecordCheck
-from lifeboat_adapters.aimem.spools import Names
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import urn
+from lifeboat_formats.aimem.bundle import CHUNKS, EDGES, ENTITIES, LINKS, Bundle, BundleRefused, Limits, Records
+from lifeboat_formats.aimem.checking import RecordCheck
+from lifeboat_formats.aimem.spools import Names
+from lifeboat_formats.interchange.contract import Notice
 
 SALVAGED = "salvaged"
 _KINDS = {CHUNKS: "memory", EDGES: "relation", ENTITIES: "entity", LINKS: "link"}

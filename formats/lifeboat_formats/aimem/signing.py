@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
-from lifeboat_adapters.interchange.contract import Identity
-from lifeboat_adapters.interchange.errors import ExtraMissing, SourceRefused
+from lifeboat_formats.interchange.contract import Identity
+from lifeboat_formats.interchange.errors import ExtraMissing, SourceRefused
 
 HEADER = "AIMEM-Signature"
 SUFFIX = ".sig"

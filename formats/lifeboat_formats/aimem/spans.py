@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aimem import checksum, strict_json
-from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, BundleRefused
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import checksum, strict_json
+from lifeboat_formats.aimem.bundle import ARRAYS, KIND, KINDS, BundleRefused
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _ARRAY_OF = {kind: array for array, kind in KINDS.items()}

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from lifeboat_adapters.aimem.sealed_file import SealedFile
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem.sealed_file import SealedFile
 
 _BLOCK = 1 << 18
 _REMEMBERED = 1 << 14

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 import rfc8785
 
-from lifeboat_adapters.aimem.bundle import LIMITS, BundleRefused
+from lifeboat_formats.aimem.bundle import LIMITS, BundleRefused
 
 _BOM = b"\xef\xbb\xbf"
 _LARGEST = 2**53 - 1

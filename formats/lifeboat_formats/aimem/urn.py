@@ -10,8 +10,8 @@ import hashlib
 import re
 from typing import NamedTuple
 
-from lifeboat_adapters.aimem import instants
 from lifeboat_alf import ids
+from lifeboat_formats.aimem import instants
 
 _NAMESPACE = re.compile(r"[a-z0-9-]{1,63}")
 _URN = re.compile(r"urn:aimem:([a-z0-9-]{1,63}):([!-9;-~]{1,256})")

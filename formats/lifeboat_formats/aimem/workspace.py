@@ -8,8 +8,14 @@ import uuid
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
-from lifeboat_adapters.aimem import chunks, instants, mapping, producing, records, spans, strict_json, urn, vectors
-from lifeboat_adapters.aimem.bundle import (
+from lifeboat_adapters.contract import Rendered, Section
+from lifeboat_alf import ids, metas
+from lifeboat_alf import records as alf_records
+from lifeboat_alf.effective import Effective, effective_records
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_formats.aimem import chunks, instants, mapping, producing, records, spans, strict_json, urn, vectors
+from lifeboat_formats.aimem.bundle import (
     ARRAYS,
     CHUNKS,
     EDGE_TYPES,
@@ -28,18 +34,12 @@ from lifeboat_adapters.aimem.bundle import (
     BundleRefused,
     Envelope,
 )
-from lifeboat_adapters.aimem.linking import PART, Links
-from lifeboat_adapters.aimem.options import ProducerOptions
-from lifeboat_adapters.aimem.parting import parts_of
-from lifeboat_adapters.aimem.writing import BundleWriter
-from lifeboat_adapters.contract import Rendered, Section
-from lifeboat_adapters.interchange import changed
-from lifeboat_adapters.interchange.contract import Surroundings
-from lifeboat_alf import ids, metas
-from lifeboat_alf import records as alf_records
-from lifeboat_alf.effective import Effective, effective_records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_formats.aimem.linking import PART, Links
+from lifeboat_formats.aimem.options import ProducerOptions
+from lifeboat_formats.aimem.parting import parts_of
+from lifeboat_formats.aimem.writing import BundleWriter
+from lifeboat_formats.interchange import changed
+from lifeboat_formats.interchange.contract import Surroundings
 
 RUNTIME = records.RUNTIME
 RAW = f"raw/{RUNTIME}/"

@@ -11,14 +11,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aimem import bundle as words
-from lifeboat_adapters.aimem import checking, strict_json
-from lifeboat_adapters.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, BundleRefused, Envelope, Limits
-from lifeboat_adapters.aimem.checksum import canonical_pieces, content_hash, digest
-from lifeboat_adapters.aimem.spools import NamesOnDisk, Spool
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aimem import bundle as words
+from lifeboat_formats.aimem import checking, strict_json
+from lifeboat_formats.aimem.bundle import ARRAYS, KIND, KINDS, LIMITS, BundleRefused, Envelope, Limits
+from lifeboat_formats.aimem.checksum import canonical_pieces, content_hash, digest
+from lifeboat_formats.aimem.spools import NamesOnDisk, Spool
+from lifeboat_formats.interchange.contract import Notice
 
 Dangling = Callable[[str, JsonObject], None]
 _DECIMALS = 6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.aionforge.adapter import ADAPTER
-from lifeboat_adapters.aionforge.format import FORMAT
+from lifeboat_formats.aionforge.adapter import ADAPTER
+from lifeboat_formats.aionforge.format import FORMAT
 
 __all__ = ["ADAPTER", "FORMAT"]

@@ -8,10 +8,6 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_adapters.aionforge import data_dir, identity, literals, nodes, server_writing, store
-from lifeboat_adapters.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
-from lifeboat_adapters.aionforge.mapping import RUNTIME
-from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.base import BaseAdapter
 from lifeboat_adapters.contract import (
     Derivation,
@@ -30,6 +26,10 @@ from lifeboat_adapters.memory_stores import MemoryStore, ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import data_dir, identity, literals, nodes, server_writing, store
+from lifeboat_formats.aionforge.data_dir import CONFIG, KEYRING, LOG, RAW
+from lifeboat_formats.aionforge.mapping import RUNTIME
+from lifeboat_formats.aionforge.nodes import Node
 
 CORES = f"raw/{RUNTIME}-home/db/memory/core.jsonl"
 """Where core blocks stand in an archive."""

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
 from lifeboat_alf import ids
+from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 
 DEFAULT = "http://127.0.0.1:3918/mcp"
 """Where `aionforge serve http` listens unless it is told otherwise."""

@@ -17,9 +17,9 @@ from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from lifeboat_adapters.aionforge.address import Address
-from lifeboat_adapters.interchange.errors import ExtraMissing, InstanceFailed
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge.address import Address
+from lifeboat_formats.interchange.errors import ExtraMissing, InstanceFailed
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal

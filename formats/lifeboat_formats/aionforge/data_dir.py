@@ -10,13 +10,13 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from lifeboat_adapters.aionforge.mapping import RUNTIME
 from lifeboat_adapters.contract import Placement
 from lifeboat_adapters.credentials import Secret, UnparsableSecrets
 from lifeboat_adapters.litter import VERSION_CONTROL, is_version_control
 from lifeboat_adapters.secrets import dotenv, finder, toml
 from lifeboat_adapters.secrets.leaves import Leaf
 from lifeboat_alf.seams.files import SystemFiles
+from lifeboat_formats.aionforge.mapping import RUNTIME
 
 RAW = f"raw/{RUNTIME}/"
 LOG, CONFIG = "wal.log", "config.toml"

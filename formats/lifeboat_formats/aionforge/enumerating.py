@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aionforge import nodes
-from lifeboat_adapters.aionforge.instance import Instance
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_alf import ids
+from lifeboat_formats.aionforge import nodes
+from lifeboat_formats.aionforge.instance import Instance
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.interchange.contract import Notice
 
 INCOMPLETE = "enumeration_incomplete"
 WORK_INCOMPLETE = "work_incomplete"

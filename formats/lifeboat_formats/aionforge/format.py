@@ -8,15 +8,19 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from lifeboat_adapters.aionforge import address, enumerating, mapping, planning, reading, writing
-from lifeboat_adapters.aionforge.address import Address, Principal
-from lifeboat_adapters.aionforge.client import Connection
-from lifeboat_adapters.aionforge.instance import Instance
-from lifeboat_adapters.aionforge.sent import Sent
-from lifeboat_adapters.interchange import cleaning
-from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.contract import (
+from lifeboat_adapters.receipts import Fate
+from lifeboat_alf import ids
+from lifeboat_alf.state import State
+from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_formats.aionforge import address, enumerating, mapping, planning, reading, writing
+from lifeboat_formats.aionforge.address import Address, Principal
+from lifeboat_formats.aionforge.client import Connection
+from lifeboat_formats.aionforge.instance import Instance
+from lifeboat_formats.aionforge.sent import Sent
+from lifeboat_formats.interchange import cleaning
+from lifeboat_formats.interchange.base import BaseFormat
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.contract import (
     Finding,
     Kind,
     MappingTable,
@@ -27,11 +31,7 @@ from lifeboat_adapters.interchange.contract import (
     Surroundings,
     Written,
 )
-from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
-from lifeboat_adapters.receipts import Fate
-from lifeboat_alf import ids
-from lifeboat_alf.state import State
-from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 
 AGENT, TEAMS, TOKEN, SESSIONS, NO_AUDIT = "agent-id", "teams", "token-file", "sessions", "no-audit"
 NO_AGENT = "no_agent_named"

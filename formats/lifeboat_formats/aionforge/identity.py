@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from lifeboat_adapters.aionforge.mapping import EXTENSION, RUNTIME
-from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_alf.json_shapes import as_object
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge.mapping import EXTENSION, RUNTIME
+from lifeboat_formats.aionforge.nodes import Node
 
 PERSONA = "persona"
 _BLOCK = f"{RUNTIME}_"

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from lifeboat_adapters.aionforge import mapping, nodes, text_form
-from lifeboat_adapters.aionforge.client import Answer, AnswerLost, Connection, ToolFailed
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
 from lifeboat_alf import ids
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import mapping, nodes, text_form
+from lifeboat_formats.aionforge.client import Answer, AnswerLost, Connection, ToolFailed
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.aionforge.text_form import Tagged, Unreadable
 
 T = TypeVar("T")
 

@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from lifeboat_adapters.aionforge import mapping, nodes
-from lifeboat_adapters.aionforge.mapping import EXTENSION, RUNTIME
-from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.contract import Section
-from lifeboat_adapters.interchange import changed
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import mapping, nodes
+from lifeboat_formats.aionforge.mapping import EXTENSION, RUNTIME
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.interchange import changed
 
 COLUMNS = ("id", "kind", "content", "fields")
 """A node as a row of a memory store: `fields` are all others, as JSON with sorted names."""

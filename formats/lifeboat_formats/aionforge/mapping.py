@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aionforge import moments, nodes
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.interchange.contract import MappingRow, MappingTable
 from lifeboat_alf import ids, records
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import moments, nodes
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.interchange.contract import MappingRow, MappingTable
 
 RUNTIME = "aionforge"
 EXTENSION = "x_aionforge"

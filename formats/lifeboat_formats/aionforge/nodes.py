@@ -10,8 +10,8 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from lifeboat_adapters.aionforge.text_form import Tagged, Unreadable
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge.text_form import Tagged, Unreadable
 
 EPISODE, FACT, ENTITY, NOTE, SKILL, BAD_PATTERN = "episode", "fact", "entity", "note", "skill", "bad_pattern"
 CORE, WORK_ITEM, TAG = "core", "work_item", "tag"

@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.aionforge import literals, mapping, moments, nodes
-from lifeboat_adapters.aionforge.address import Principal
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.aionforge.sent import Sent
-from lifeboat_adapters.interchange.cleaning import Cleaner
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import layout, records
 from lifeboat_alf.effective import Chains, in_append_order
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
 from lifeboat_alf.state import State
+from lifeboat_formats.aionforge import literals, mapping, moments, nodes
+from lifeboat_formats.aionforge.address import Principal
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.aionforge.sent import Sent
+from lifeboat_formats.interchange.cleaning import Cleaner
 
 MEMORY = "memory"
 DERIVED, ARCHIVED, AS_EPISODE, CLEANED = "derived", "archived", "as_episode", "cleaned"

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lifeboat_adapters.aionforge import enumerating, identity, literals, mapping, moments, nodes
-from lifeboat_adapters.aionforge.client import ToolFailed
-from lifeboat_adapters.aionforge.instance import AUDIT_KINDS, Instance
-from lifeboat_adapters.aionforge.mapping import RUNTIME
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.aionforge.sent import Sent
-from lifeboat_adapters.interchange.contract import Notice
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec, layout
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import enumerating, identity, literals, mapping, moments, nodes
+from lifeboat_formats.aionforge.client import ToolFailed
+from lifeboat_formats.aionforge.instance import AUDIT_KINDS, Instance
+from lifeboat_formats.aionforge.mapping import RUNTIME
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.aionforge.sent import Sent
+from lifeboat_formats.interchange.contract import Notice
 
 AUDIT = f"raw/{RUNTIME}/audit.jsonl"
 UNAVAILABLE = "unavailable"

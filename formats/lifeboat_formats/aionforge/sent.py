@@ -11,8 +11,8 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_alf import ids
+from lifeboat_formats.aionforge.nodes import Node
 
 _BATCH, _SESSION = "sent ", "session "
 

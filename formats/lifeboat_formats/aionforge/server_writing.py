@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from lifeboat_adapters.aionforge import planning, store, writing
-from lifeboat_adapters.aionforge.address import Principal
-from lifeboat_adapters.aionforge.planning import MEMORY, Plan
-from lifeboat_adapters.aionforge.sent import Sent
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import RuntimeDatabaseError
-from lifeboat_adapters.interchange.cleaning import Cleaner
-from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.memory_stores import ServerWrite, WriteOrder
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import effective, records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.record_shapes import fitting
+from lifeboat_formats.aionforge import planning, store, writing
+from lifeboat_formats.aionforge.address import Principal
+from lifeboat_formats.aionforge.planning import MEMORY, Plan
+from lifeboat_formats.aionforge.sent import Sent
+from lifeboat_formats.interchange.cleaning import Cleaner
+from lifeboat_formats.interchange.errors import InterchangeError
 
 TITLE = "Aionforge"
 _CUT = "a credential was cut out of it; --with-credentials puts it back"

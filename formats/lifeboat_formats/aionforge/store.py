@@ -10,15 +10,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lifeboat_adapters.aionforge import address, enumerating, literals, nodes
-from lifeboat_adapters.aionforge.client import Connection
-from lifeboat_adapters.aionforge.instance import Instance
-from lifeboat_adapters.aionforge.mapping import STORE
-from lifeboat_adapters.aionforge.nodes import Node
 from lifeboat_adapters.contract import Installation
 from lifeboat_adapters.errors import DatabaseAbsent, RuntimeDatabaseError
-from lifeboat_adapters.interchange.errors import InterchangeError
 from lifeboat_adapters.memory_stores import MemoryRows, StoredRow
+from lifeboat_formats.aionforge import address, enumerating, literals, nodes
+from lifeboat_formats.aionforge.client import Connection
+from lifeboat_formats.aionforge.instance import Instance
+from lifeboat_formats.aionforge.mapping import STORE
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.interchange.errors import InterchangeError
 
 ALLOW = "lifeboat config set remote_memory true"
 """What lets an instance be asked; with `--agent` for one agent."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from lifeboat_adapters.aionforge import mapping, text_form
-from lifeboat_adapters.aionforge.client import ToolFailed
-from lifeboat_adapters.aionforge.instance import Instance
-from lifeboat_adapters.aionforge.nodes import Node
-from lifeboat_adapters.aionforge.planning import MEMORY, Item
-from lifeboat_adapters.aionforge.sent import Put, Sent
-from lifeboat_adapters.interchange.errors import InstanceFailed
 from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_formats.aionforge import mapping, text_form
+from lifeboat_formats.aionforge.client import ToolFailed
+from lifeboat_formats.aionforge.instance import Instance
+from lifeboat_formats.aionforge.nodes import Node
+from lifeboat_formats.aionforge.planning import MEMORY, Item
+from lifeboat_formats.aionforge.sent import Put, Sent
+from lifeboat_formats.interchange.errors import InstanceFailed
 
 _FIRST = mapping.WORK_STATUSES[0]
 _HELD = "the instance has this work item already"

@@ -11,19 +11,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from lifeboat_adapters.aionforge import text_form
-from lifeboat_adapters.aionforge.client import AnswerLost, BodyTooLarge, ToolFailed
-from lifeboat_adapters.aionforge.instance import Instance
-from lifeboat_adapters.aionforge.nodes import EPISODE, Node
-from lifeboat_adapters.aionforge.planning import MEMORY, Item, Plan, told
-from lifeboat_adapters.aionforge.sent import Put, Sent
-from lifeboat_adapters.aionforge.text_form import Receipt, Unreadable
-from lifeboat_adapters.aionforge.work_writing import WorkWriter
-from lifeboat_adapters.interchange.contract import Notice
-from lifeboat_adapters.interchange.errors import InstanceFailed
 from lifeboat_adapters.receipts import Fate, Outcome
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_formats.aionforge import text_form
+from lifeboat_formats.aionforge.client import AnswerLost, BodyTooLarge, ToolFailed
+from lifeboat_formats.aionforge.instance import Instance
+from lifeboat_formats.aionforge.nodes import EPISODE, Node
+from lifeboat_formats.aionforge.planning import MEMORY, Item, Plan, told
+from lifeboat_formats.aionforge.sent import Put, Sent
+from lifeboat_formats.aionforge.text_form import Receipt, Unreadable
+from lifeboat_formats.aionforge.work_writing import WorkWriter
+from lifeboat_formats.interchange.contract import Notice
+from lifeboat_formats.interchange.errors import InstanceFailed
 
 BATCH_ITEMS = 64
 BATCH_BYTES = 900_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import BinaryIO
 
-from lifeboat_adapters.interchange.contract import Finding, MappingTable, Option, Options, Surroundings, Written
-from lifeboat_adapters.interchange.errors import NoInstance
 from lifeboat_adapters.receipts import Fate
 from lifeboat_alf.state import State
+from lifeboat_formats.interchange.contract import Finding, MappingTable, Option, Options, Surroundings, Written
+from lifeboat_formats.interchange.errors import NoInstance
 
 
 class BaseFormat:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.interchange import detectors
-from lifeboat_adapters.interchange.contract import Kind, Option, Options
-from lifeboat_adapters.interchange.detectors import KINDS, SECRET, Found, Words
-from lifeboat_adapters.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 from lifeboat_adapters.secrets.finder import KnownValues
 from lifeboat_alf.system_texts import refusal_reason
+from lifeboat_formats.interchange import detectors
+from lifeboat_formats.interchange.contract import Kind, Option, Options
+from lifeboat_formats.interchange.detectors import KINDS, SECRET, Found, Words
+from lifeboat_formats.interchange.errors import InterchangeError, SanitizerFailed, SecretsFound
 
 REDACT, DETECT, ALLOW_SECRETS = "redact", "detect", "allow-secrets"
 OPTIONS = (

@@ -140,7 +140,7 @@ class MappingTable:
 
 
 class Format(Protocol):
-    """A format. Everything raises `lifeboat_adapters.interchange.errors.InterchangeError` where a person has to do
+    """A format. Everything raises `lifeboat_formats.interchange.errors.InterchangeError` where a person has to do
     something; a source that is no such format, or damaged, is `SourceRefused`."""
 
     name: str

@@ -6,8 +6,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from lifeboat_adapters.interchange.contract import Format
-from lifeboat_adapters.interchange.errors import UnknownFormat
+from lifeboat_formats.interchange.contract import Format
+from lifeboat_formats.interchange.errors import UnknownFormat
 
 GROUP = "lifeboat.formats"
 HEAD = 64 * 1024

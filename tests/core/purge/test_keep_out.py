@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from lifeboat_adapters.secrets.entropy import is_guessable
 from lifeboat_alf import codec
 from lifeboat_alf.redactions import Edit, edited
-from lifeboat_daemon.purge import value_prints
-from lifeboat_daemon.purge.deriving import Derived
-from lifeboat_daemon.purge.filters import Filter, Marks, Sieve, Uncertain
-from lifeboat_daemon.purge.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
+from lifeboat_core.purge import value_prints
+from lifeboat_core.purge.deriving import Derived
+from lifeboat_core.purge.filters import Filter, Marks, Sieve, Uncertain
+from lifeboat_core.purge.value_prints import _PRIME, ValuePrint, ValuePrints, letters_of, may_search_everywhere
 
 MARKS = Marks(bytes(range(32)))
 PATH = "raw/openclaw/MEMORY.md"

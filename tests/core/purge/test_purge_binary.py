@@ -13,10 +13,10 @@ import pytest
 from lifeboat_alf.purging import cuts
 from lifeboat_alf.purging.spans import Span
 from lifeboat_alf.redactions import Edit
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from lifeboat_cli import program
+from lifeboat_core.restore import RestoreOptions, restore
+from support.cli.cli_client import run
+from support.core.machines import Machine
 
 PIN = "X1234567 is the PIN of the door"
 ROWS = 100

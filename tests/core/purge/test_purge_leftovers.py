@@ -13,18 +13,19 @@ import pytest
 from lifeboat_alf import ids, merkle
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Edit, Redaction, Replacement, from_json
-from lifeboat_daemon import doctor, recovery
-from lifeboat_daemon.doctor import purges as doctor_of_purges
-from lifeboat_daemon.purge import applying, doing, erased, erasing, folders, orders
-from lifeboat_daemon.purge.erased import Erased
-from lifeboat_daemon.purge.orders import Order
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.redacting import exchange
-from lifeboat_daemon.remotes.sealed.log import SealedLog
-from lifeboat_daemon.restore import RestoreOptions, restore
+from lifeboat_cli import doctor
+from lifeboat_cli.doctor import purges as doctor_of_purges
+from lifeboat_core.home import recovery
+from lifeboat_core.purge import applying, doing, erased, erasing, folders, orders
+from lifeboat_core.purge.erased import Erased
+from lifeboat_core.purge.orders import Order
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.redacting import exchange
+from lifeboat_core.remotes.sealed.log import SealedLog
+from lifeboat_core.restore import RestoreOptions, restore
 from lifeboat_keys import redacting
-from support.daemon.machines import Machine
-from support.daemon.purged import TEXT, leaks_below, purge, request
+from support.core.machines import Machine
+from support.core.purged import TEXT, leaks_below, purge, request
 
 NOBODY = 4_194_304
 """No process has this number."""

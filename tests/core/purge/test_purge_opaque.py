@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.purge import places
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from lifeboat_cli import program
+from lifeboat_core.purge import places
+from support.cli.cli_client import run
+from support.core.machines import Machine
 
 PIN = "X1234567 is the PIN of the door"
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(40)

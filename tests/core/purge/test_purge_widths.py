@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from support.daemon.cli_client import run
-from support.daemon.machines import Machine
+from lifeboat_cli import program
+from support.cli.cli_client import run
+from support.core.machines import Machine
 
 PIN = "X1234567 PIN of the door"
 LINE = f"The {PIN} was new in May. Ben likes trains.\n"

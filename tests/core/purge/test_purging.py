@@ -8,12 +8,13 @@ import pytest
 
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents, recovery
-from lifeboat_daemon.purge import doing, erasing, histories, orders, receipts
-from lifeboat_daemon.restore import RestoreOptions, restore
-from support.daemon import invariants
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
+from lifeboat_core.agents import agents
+from lifeboat_core.home import recovery
+from lifeboat_core.purge import doing, erasing, histories, orders, receipts
+from lifeboat_core.restore import RestoreOptions, restore
+from support.core import invariants
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
 from support.killing import killed_at
 
 STEPS = (
@@ -139,7 +140,7 @@ def test_what_was_captured_after_the_look_goes_as_well(machine: Machine) -> None
 
 
 def test_what_gave_way_to_another_machine_is_purged_too(machine: Machine) -> None:
-    from lifeboat_daemon.remotes import aside
+    from lifeboat_core.remotes import aside
 
     folder = aside.set_aside(machine.context, machine.agent.id)
     machine.context.create_vault(machine.agent.id).close()

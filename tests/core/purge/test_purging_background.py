@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import records as alf_records
-from lifeboat_daemon import records
-from lifeboat_daemon.remotes.bundling import Material
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.sealed import compacting
-from lifeboat_daemon.search import search
+from lifeboat_core.memories import records
+from lifeboat_core.memories.search import search
+from lifeboat_core.remotes.bundling import Material
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.sealed import compacting
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import care
-from lifeboat_endpoint.vault import Retention
-from support.daemon.machines import Machine, there
-from support.daemon.purged import TEXT, purge, request
-from support.daemon.replicated import Replicated, in_this_process
+from lifeboat_vault.vault import Retention
+from support.core.machines import Machine, there
+from support.core.purged import TEXT, purge, request
+from support.core.replicated import Replicated, in_this_process
 
 NOTHING = Retention(0, 0, 0)
 """As little as can be asked for is kept."""

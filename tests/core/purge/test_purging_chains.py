@@ -13,15 +13,15 @@ import pytest
 
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon import records
-from lifeboat_daemon.errors import RecordPurged
-from lifeboat_daemon.exchange import export
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.search import search
-from lifeboat_endpoint.legacy.view import legacy_view
+from lifeboat_core.errors import RecordPurged
+from lifeboat_core.exchange import export
+from lifeboat_core.memories import records
+from lifeboat_core.memories.search import search
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_vault.legacy.view import legacy_view
 from support.alf.archive_files import ArchiveFile
-from support.daemon.machines import Machine
-from support.daemon.purged import bodies, purge, request
+from support.core.machines import Machine
+from support.core.purged import bodies, purge, request
 
 FILE = "memory/2026-11-11.md"
 TEXTS = (

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.search import search
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.memories.search import search
+from lifeboat_core.restore import RestoreOptions, restore
 from support.adapters.zeroclaw_installs import packed
-from support.daemon.machines import Machine
-from support.daemon.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.machines import Machine
+from support.core.purged import SCANNER, TEXT, bodies, everything, leaks_below, leaks_in, purge, request, same
+from support.core.zeroclaw_protected import ProtectedClaw
 
 LATELY = "2026-11-10T08:00:00+00:00"
 TEA, FIRST, SECOND, BOAT = packed(0.1, 0.2), packed(1.5, 2.5), packed(3.5, 4.5), packed(0.3, 0.4)

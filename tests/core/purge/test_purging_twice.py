@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support.daemon.machines import Machine
-from support.daemon.purged import TEXT, bodies, everything, purge, request, same
+from support.core.machines import Machine
+from support.core.purged import TEXT, bodies, everything, purge, request, same
 
 SECOND = "The door code is 482913 at the back."
 

@@ -16,16 +16,17 @@ import rfc8785
 from nacl.signing import VerifyKey
 
 from lifeboat_alf import codec
-from lifeboat_daemon import key_rotation
-from lifeboat_daemon.errors import SystemRefused, UnknownReceipt
-from lifeboat_daemon.purge import endpoint_pins, receipt_document, receipt_store, receipts
-from lifeboat_daemon.purge.receipts import Level
-from lifeboat_endpoint.vault.vault import FILE
+from lifeboat_core.errors import SystemRefused, UnknownReceipt
+from lifeboat_core.home import key_rotation
+from lifeboat_core.purge import endpoint_pins, receipt_store, receipts
+from lifeboat_core.purge.receipts import Level
+from lifeboat_keys import receipt_document
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.errors import ReceiptInvalid
 from lifeboat_keys.user_key import UserKey
-from support.daemon.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
+from lifeboat_vault.vault.vault import FILE
+from support.core.purge_receipt_home import ENDPOINT, WAITING, WAITS_UNTIL, Purged, wrong
 
 Json = dict[str, Any]
 
@@ -426,7 +427,7 @@ def test_an_audit_row_that_was_changed_or_removed_is_caught(ada: Purged, change:
 
 def test_an_audit_that_was_written_anew_is_caught(ada: Purged) -> None:
     """Whole again as a chain, with other rows before the purge."""
-    from lifeboat_endpoint.vault import audit
+    from lifeboat_vault.vault import audit
 
     with ada.vault() as vault:
         rows = list(vault.audit_rows())

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from lifeboat_alf import codec, ids
-from support.daemon.protected import Protected
-from support.daemon.purge_receipt_home import Purged
+from support.core.protected import Protected
+from support.core.purge_receipt_home import Purged
 
 PIN = "482913"
 CANDIDATES = [f"{number:06}" for number in range(472_914, 492_914)]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_adapters.aimem.reading import parse
-from lifeboat_daemon.purge import workspace
-from lifeboat_daemon.purge.workspace import WorkspaceCut
-from support.daemon.protected import Protected
-from support.daemon.purged_here import purge
-from support.daemon.zeroclaw_protected import ProtectedClaw
-from support.interchange import aimem_bundles as bundles
+from lifeboat_core.purge import workspace
+from lifeboat_core.purge.workspace import WorkspaceCut
+from lifeboat_formats.aimem.reading import parse
+from support.core.protected import Protected
+from support.core.purged_here import purge
+from support.core.zeroclaw_protected import ProtectedClaw
+from support.formats import aimem_bundles as bundles
 
 LINE = "The passport number is C01X00T47."
 FILE = "memory/2026-11-11.md"

@@ -9,9 +9,9 @@ import pytest
 
 from lifeboat_alf.purging import Wanted
 from lifeboat_alf.seams import beneath
-from lifeboat_daemon.purge import places, workspace
-from support.daemon.protected import Protected
-from support.daemon.purged_here import purge
+from lifeboat_core.purge import places, workspace
+from support.core.protected import Protected
+from support.core.purged_here import purge
 from support.exchanging import ExchangingFiles, everything_in, exchange, needs_exchange
 
 pytestmark = needs_exchange

@@ -16,16 +16,17 @@ from benchmarks import small_objects
 from lifeboat_alf.findings import Checked, Level
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_endpoint import doctor, preparing, settings
+from lifeboat_endpoint import doctor, settings
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines import preparing
+from lifeboat_endpoint.engines.postgres import connecting
 from lifeboat_endpoint.engines.shared import SharedEngine
-from lifeboat_endpoint.errors import VaultBusy
 from lifeboat_endpoint.maintenance import trust
 from lifeboat_endpoint.server import tls
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.postgres import connecting
 from lifeboat_endpoint.work.opening import queue_of
-from support.daemon.cli_client import run
+from lifeboat_vault.errors import VaultBusy
+from support.cli.cli_client import run
 from support.endpoint.keeping import RunningClock, clock, endpoint
 from support.endpoint.shared_databases import API, TENANT, WORKER, SharedDatabase, with_roles
 from support.postgres_server import PASSWORD, PostgresServer, running

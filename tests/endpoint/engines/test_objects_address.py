@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects import address, credentials
-from lifeboat_endpoint.store.objects.address import checked
+from lifeboat_endpoint.engines.objects import address, credentials
+from lifeboat_endpoint.engines.objects.address import checked
+from lifeboat_vault import errors
 
 
 @pytest.mark.parametrize(

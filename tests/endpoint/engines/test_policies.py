@@ -6,7 +6,7 @@ from contextlib import closing
 
 import psycopg
 
-from lifeboat_endpoint.store.postgres import policies
+from lifeboat_endpoint.engines.postgres import policies
 from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, database
 
 __all__ = ["database"]

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.testing import StoreConformance
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing import StoreConformance
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import TENANT, SharedDatabase, database, shared_database
 

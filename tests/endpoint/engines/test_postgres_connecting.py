@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 import trustme
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import connecting
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools, checked
-from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import connecting
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools, checked
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault import errors
 from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
 from support.patience import patience
 from support.postgres_server import PASSWORD
@@ -246,7 +246,7 @@ import sys
 sys.modules["psycopg"] = None
 from lifeboat_endpoint import errors
 try:
-    import lifeboat_endpoint.store.postgres.store
+    import lifeboat_endpoint.engines.postgres.store
 except errors.ServerMissing as error:
     print(error.fix)
 """

@@ -15,10 +15,10 @@ import psycopg
 import pytest
 from psycopg import errors as sql_errors
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import connecting, failures, wire
-from lifeboat_endpoint.store.postgres.connecting import Pools
-from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import connecting, failures, wire
+from lifeboat_endpoint.engines.postgres.connecting import Pools
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault import errors
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, SharedDatabase, database, pools, shared_database
 from support.patience import patience
 from support.waiting import until

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from lifeboat_endpoint.engines.postgres import connecting
+from lifeboat_endpoint.engines.postgres.translating import is_query, limited, numbered
 from lifeboat_endpoint.service import redacting_statements, sealed_statements
 from lifeboat_endpoint.service import statements as tenant_statements
-from lifeboat_endpoint.store.postgres import connecting
-from lifeboat_endpoint.store.postgres.translating import is_query, limited, numbered
 from lifeboat_endpoint.tenancy import statements as control_statements
-from lifeboat_endpoint.vault import statements as vault_statements
+from lifeboat_vault.vault import statements as vault_statements
 from support.endpoint.shared_databases import API, TENANT, WORKER, SharedDatabase, shared_database
 
 _PLACES, _ROWS = 2000, 20

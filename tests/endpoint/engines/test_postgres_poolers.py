@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import connecting, migrating
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres import connecting, migrating
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
+from lifeboat_vault import errors
 from support.endpoint.shared_databases import API, OWNER, WORKER, SharedDatabase, shared_database
 from support.patience import patience
 from support.postgres_server import PASSWORD

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors, operations
-from lifeboat_endpoint.store.postgres import connecting, migrating, servers
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools
-from lifeboat_endpoint.store.postgres.servers import each_of
-from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import connecting, migrating, servers
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres.servers import each_of
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault import errors, operations
 from support.endpoint.shared_databases import API, SharedDatabase, shared_database
 from support.postgres_server import PostgresServer, standby_of
 from support.short_folders import short_folder

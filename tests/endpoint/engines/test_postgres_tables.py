@@ -15,17 +15,17 @@ import pytest
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint import errors
+from lifeboat_endpoint.engines.postgres import migrating
+from lifeboat_endpoint.engines.postgres.migrating import Migration
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from lifeboat_endpoint.service import schema as tenant_schema
-from lifeboat_endpoint.store import schema
-from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.store.postgres import migrating
-from lifeboat_endpoint.store.postgres.migrating import Migration
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.testing import a_day, time_of_day
-from lifeboat_endpoint.vault import Vault
-from lifeboat_endpoint.vault.beginning import initialise
+from lifeboat_vault import errors
+from lifeboat_vault.store import schema
+from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.vault import Vault
+from lifeboat_vault.vault.beginning import initialise
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import API, OWNER, TENANT, WORKER, SharedDatabase, prepared, with_roles
 from support.postgres_server import PostgresServer, running

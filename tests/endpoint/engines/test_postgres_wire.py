@@ -9,9 +9,9 @@ import signal
 import psycopg
 import pytest
 
-from lifeboat_endpoint.store.postgres import wire
-from lifeboat_endpoint.store.postgres.connecting import Pools
-from lifeboat_endpoint.store.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.postgres import wire
+from lifeboat_endpoint.engines.postgres.connecting import Pools
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
 from support.endpoint.shared_databases import TENANT, database, pools
 
 __all__ = ["database", "pools"]

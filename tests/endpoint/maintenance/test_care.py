@@ -24,7 +24,7 @@ from support.endpoint.keeping import (
     with_history,
     with_large_file,
 )
-from support.endpoint.vaults import START
+from support.vault.vaults import START
 
 __all__ = ["clock", "endpoint"]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import rotation
 from lifeboat_endpoint.maintenance.care import compact
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault import errors
 from support.endpoint.keeping import (
     AGENT,
     CANARY,

@@ -13,17 +13,17 @@ from lifeboat_alf.redactions import Edit, Replacement
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import quarter_file, record
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import AgentErased, EndpointSettings
 from lifeboat_endpoint.maintenance import due, purges, rotation, trust
 from lifeboat_endpoint.maintenance.care import compact, look_after
 from lifeboat_endpoint.maintenance.proving import prove
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Draft, RecordPut
+from lifeboat_vault.errors import AgentErased, EndpointSettings
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Draft, RecordPut
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import RunningClock, clock, endpoint, files_holding, numbers, reopened, tenant_folder
-from support.endpoint.vaults import START
+from support.vault.vaults import START
 
 __all__ = ["clock", "endpoint"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.maintenance import due, removal
 from lifeboat_endpoint.maintenance.figures import figures
 from lifeboat_endpoint.maintenance.proving import prove
+from lifeboat_vault import errors
 from support.endpoint.keeping import AGENT, new_endpoint, tenant_folder, with_history
 from support.killing import killed_at
 

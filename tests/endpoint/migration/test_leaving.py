@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.endpoint import Endpoint
 from lifeboat_endpoint.engines.leaving import MOVING, Leaving
 from lifeboat_endpoint.maintenance import due
@@ -16,10 +15,11 @@ from lifeboat_endpoint.maintenance.removal import remove_tenant
 from lifeboat_endpoint.migration.old import OldFolder
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_vault import errors
+from lifeboat_vault.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, reopened, with_history
-from support.endpoint.vaults import START, commit
 from support.patience import patience
+from support.vault.vaults import START, commit
 
 __all__ = ["clock", "endpoint"]
 

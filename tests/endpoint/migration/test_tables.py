@@ -11,11 +11,11 @@ import pytest
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.tables import AUDIT, CONTROL, TENANT, VAULT, Table, with_hashes
 from lifeboat_endpoint.service import schema as tenant_schema
-from lifeboat_endpoint.store import schema as vault_schema
-from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy import schema as control_schema
-from lifeboat_endpoint.vault.vault import FILE
-from support.endpoint.vaults import new_vault, put
+from lifeboat_vault.store import schema as vault_schema
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault.vault import FILE
+from support.vault.vaults import new_vault, put
 
 NOT_COPIED = {"control", "note"}
 """Made by `endpoint prepare`, or copied by name."""

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.errors import CannotServe
 from lifeboat_endpoint.server import serve
 from lifeboat_endpoint.server.connections import ConnectionBounds, OpenConnection, OpenConnections, parse_proxies
 from lifeboat_endpoint.server.descriptor_limit import descriptors_for_connections
 from lifeboat_endpoint.server.serve import Wanted
+from lifeboat_vault.errors import CannotServe
 
 
 class Accepted:

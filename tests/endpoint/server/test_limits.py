@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import pytest
 
-from lifeboat_endpoint.errors import RemoteBusy, RemoteTooLarge
 from lifeboat_endpoint.server import bodies
 from lifeboat_endpoint.server.lanes import Lanes
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.rates import Buckets
 from lifeboat_endpoint.server.settings import Pace
+from lifeboat_vault.errors import RemoteBusy, RemoteTooLarge
 from support.endpoint.served_apps import ServedApp, bearer, client, codes, served
 
 __all__ = ["client", "served"]

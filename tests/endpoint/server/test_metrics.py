@@ -11,11 +11,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from lifeboat_endpoint import errors, operations
-from lifeboat_endpoint.operations import Connections, told
 from lifeboat_endpoint.server import metrics
 from lifeboat_endpoint.server.metrics import FAMILIES, Metrics
 from lifeboat_endpoint.work import figures as worker_figures
+from lifeboat_vault import errors, operations
+from lifeboat_vault.operations import Connections, told
 from support.endpoint.served_apps import ServedApp, bearer, client, push_delta, served
 from support.paths import ROOT
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lifeboat_endpoint.errors import CannotServe
 from lifeboat_endpoint.server import names
+from lifeboat_vault.errors import CannotServe
 
 
 @pytest.mark.parametrize(

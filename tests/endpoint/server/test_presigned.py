@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.server import presigned
+from lifeboat_vault.errors import UnknownThere
 from support.endpoint.served_apps import ServedApp, client, served
 from support.endpoint.spaces import space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 __all__ = ["client", "served"]
 KEY = bytes(32)

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from lifeboat_alf.errors import BadJson, LifeboatError
-from lifeboat_daemon.http_session import Reply
-from lifeboat_daemon.remotes import endpoint_problems
-from lifeboat_endpoint import errors
+from lifeboat_core.network.http_session import Reply
+from lifeboat_core.remotes import endpoint_problems
 from lifeboat_endpoint.server.problems import MEDIA_TYPE, Refusal, problem
+from lifeboat_vault import errors
 
 RAISED: list[tuple[LifeboatError, int]] = [
     (errors.RemoteRefused("x"), 422),

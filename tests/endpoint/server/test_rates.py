@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.server import rates_file
 from lifeboat_endpoint.server.rates import address_key
 from lifeboat_endpoint.server.rates_file import FileRates
 from lifeboat_endpoint.server.rates_shared import SHARE, SharedRates
+from lifeboat_vault import errors
 from support.patience import patience
 
 SECRET = b"k" * 32

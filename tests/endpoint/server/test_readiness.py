@@ -10,10 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.engines.leaving import Leaving
 from lifeboat_endpoint.server import readiness
 from lifeboat_endpoint.server.readiness import Readiness
+from lifeboat_vault import errors
 from support.endpoint.served_apps import ServedApp, client, served
 from support.patience import patience
 from support.waiting import until

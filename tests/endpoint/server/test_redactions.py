@@ -10,11 +10,11 @@ import pytest
 
 from lifeboat_alf.redactions import Redaction
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.checks.trial import Machine
-from lifeboat_endpoint.vault.rows import AuditRow
 from lifeboat_keys import receipts
 from lifeboat_keys.endpoint_key import public_of
 from lifeboat_keys.receipts import Verdict
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault.rows import AuditRow
 from support.endpoint.endpoint_purges import erasing, record_of, redaction_of
 from support.endpoint.served_apps import ServedApp, bearer, push_delta, served
 

@@ -14,9 +14,9 @@ import pytest
 from lifeboat_alf import ids
 from lifeboat_alf.delta import DeltaReader
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.remote.contract import TRIAL
 from lifeboat_endpoint.server.routes import snapshots
-from lifeboat_endpoint.vault import EntryPut
+from lifeboat_vault.remote.contract import TRIAL
+from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, falsified_snapshot
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
 

@@ -20,19 +20,19 @@ import trustme
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.cli import endpoint_serve
-from lifeboat_daemon.cli.endpoint_session import EndpointSession
-from lifeboat_daemon.cli.output import Output
+from lifeboat_cli.endpoint import endpoint_serve
+from lifeboat_cli.endpoint.endpoint_session import EndpointSession
+from lifeboat_cli.terminal.output import Output
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import ServerMissing
-from lifeboat_endpoint.remote.checks.trial import Machine
-from lifeboat_endpoint.remote.join import parse
 from lifeboat_endpoint.server.serve import Served, Wanted, _Watcher
 from lifeboat_endpoint.server.tls import Authority
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
-from support.daemon.cli_client import Json, run
+from lifeboat_vault.errors import ServerMissing
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.join import parse
+from lifeboat_vault.vault import Vault
+from support.cli.cli_client import Json, run
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint, until_ended
 from support.patience import patience
 from support.waiting import until

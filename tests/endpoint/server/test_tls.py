@@ -11,7 +11,7 @@ from cryptography import x509
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_endpoint.server.tls import CA_CERTIFICATE, CA_KEY, CERTIFICATE, KEY, Authority, names_of, pin_of
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 NAMES = {"localhost", "endpoint.example.com", "192.0.2.7", "2001:db8::1"}
 

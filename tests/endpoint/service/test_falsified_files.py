@@ -9,12 +9,12 @@ import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Leaf
-from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial, bundle
-from lifeboat_endpoint.remote.contract import FileKey
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import EntryPut
+from lifeboat_vault.errors import DraftInvalid, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.checks.trial import NOTE, Machine, Trial, bundle
+from lifeboat_vault.remote.contract import FileKey
+from lifeboat_vault.vault import EntryPut
 from support.endpoint.falsified_bundles import FALSIFICATIONS, Falsify, falsified_delta, falsified_snapshot, leave_out
 from support.endpoint.spaces import trial
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.errors import RemoteError
-from lifeboat_endpoint.remote.checks.tampering import Files, tampered
-from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_vault.errors import RemoteError
+from lifeboat_vault.remote.checks.tampering import Files, tampered
+from lifeboat_vault.remote.checks.trial import Machine, Trial, bundle
+from lifeboat_vault.remote.contract import Bundle
 from support.endpoint.spaces import trial
 
 __all__ = ["trial"]

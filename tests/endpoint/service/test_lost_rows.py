@@ -12,12 +12,12 @@ import pytest
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, StaleBase
-from lifeboat_endpoint.remote.checks.trial import Machine, bundle
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import RemoteFull, RemoteRefused, StaleBase
+from lifeboat_vault.remote.checks.trial import Machine, bundle
+from lifeboat_vault.vault import Vault
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.spaces import space_in
 from support.killing import killed_at

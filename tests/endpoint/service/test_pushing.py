@@ -15,7 +15,8 @@ import pytest
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.errors import (
+from lifeboat_endpoint.service.receiving import Sent
+from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteDamaged,
     RemoteFull,
@@ -24,9 +25,8 @@ from lifeboat_endpoint.errors import (
     StaleBase,
     UnknownThere,
 )
-from lifeboat_endpoint.remote.checks.trial import Machine, Trial, bundle
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.service.receiving import Sent
+from lifeboat_vault.remote.checks.trial import Machine, Trial, bundle
+from lifeboat_vault.remote.contract import Bundle
 from support.endpoint.spaces import TestKeys, space_in, trial
 from support.failing_files import WRITES, FailingFiles
 from support.killing import killed_at, steps_of

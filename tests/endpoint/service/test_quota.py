@@ -12,13 +12,13 @@ import pytest
 from lifeboat_alf import ids
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.errors import LifeboatError, RemoteFull, RemoteTooLarge
-from lifeboat_endpoint.remote.checks.trial import Machine
-from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.service import quota
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.quota import Quota
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import LifeboatError, RemoteFull, RemoteTooLarge
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.remote.contract import Bundle
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.spaces import TestKeys, space_in
 from support.patience import patience

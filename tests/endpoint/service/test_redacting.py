@@ -15,18 +15,18 @@ from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import NAME, Machine
-from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_keys import receipts, redacting, signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.receipts import Verdict
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import AgentErased, RemoteDenied, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.checks.trial import NAME, Machine
+from lifeboat_vault.remote.contract import RedactionState
 from support.endpoint.endpoint_purges import erasing, machine_in, pushed, record_of, redaction_of
 from support.endpoint.spaces import PURGING, SIGNING_KEY, TestKeys, clock, folder_of, space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 __all__ = ["clock"]
 

@@ -13,13 +13,13 @@ from lifeboat_alf import ids, joining, redactions
 from lifeboat_alf.purging import Item
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import EntryPut
 from lifeboat_keys import redacting
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import EntryPut
 from support.endpoint.endpoint_purges import machine_in
 from support.endpoint.spaces import clock, space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 __all__ = ["clock"]
 

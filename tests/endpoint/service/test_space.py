@@ -10,16 +10,16 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere, VaultDamaged
-from lifeboat_endpoint.remote.checks.trial import NOTE, Machine, Trial
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.service.tables import open_tables
-from lifeboat_endpoint.vault import EntryPut
+from lifeboat_vault.errors import RemoteFull, RemoteRefused, RemoteTooLarge, UnknownThere, VaultDamaged
+from lifeboat_vault.remote.checks.trial import NOTE, Machine, Trial
+from lifeboat_vault.vault import EntryPut
 from support.descriptors import descriptors_left, needs_limits
 from support.endpoint.spaces import remote_in, space_in, trial
-from support.endpoint.vaults import ManualClock
 from support.failing_files import WRITES, FailingFiles
+from support.vault.vaults import ManualClock
 
 __all__ = ["trial"]
 

@@ -12,17 +12,17 @@ import pytest
 
 from lifeboat_alf import records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.service import guard
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Vault, take_over
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownThere
+from lifeboat_vault.remote.checks.trial import NAME, Machine
+from lifeboat_vault.vault import Vault, take_over
 from support.endpoint import reference_archives as reference
 from support.endpoint.spaces import space_in
-from support.endpoint.vaults import ManualClock
+from support.vault.vaults import ManualClock
 
 TOPICS = [f"Topic {number}" for number in range(10)]
 

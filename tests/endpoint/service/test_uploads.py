@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.errors import (
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_endpoint.service.space import Part, TenantSpace
+from lifeboat_endpoint.service.uploads import Uploads
+from lifeboat_vault.errors import (
     RemoteBusy,
     RemoteFull,
     RemoteRefused,
@@ -18,13 +21,10 @@ from lifeboat_endpoint.errors import (
     UnknownThere,
     VaultBusy,
 )
-from lifeboat_endpoint.remote.checks.trial import Machine, Trial
-from lifeboat_endpoint.remote.contract import About
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.service.space import Part, TenantSpace
-from lifeboat_endpoint.service.uploads import Uploads
+from lifeboat_vault.remote.checks.trial import Machine, Trial
+from lifeboat_vault.remote.contract import About
 from support.endpoint.spaces import TestKeys, clock, keys, space_in
-from support.endpoint.vaults import START, ManualClock
+from support.vault.vaults import START, ManualClock
 
 __all__ = ["clock", "keys"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile
 from lifeboat_endpoint.tenancy.notes import Batch, Notes
+from lifeboat_vault import errors
 from support.endpoint.keeping import RunningClock, clock, control
 from support.patience import patience
 

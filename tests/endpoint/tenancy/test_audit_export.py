@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import audit_export, audit_file
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
-from lifeboat_endpoint.vault.rows import AuditRow
+from lifeboat_vault import errors
+from lifeboat_vault.vault.rows import AuditRow
 from support.endpoint.keeping import RunningClock, clock, control
 from support.flushes import Flushes, flushes
 

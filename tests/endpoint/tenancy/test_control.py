@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.tenancy import token_secrets
 from lifeboat_endpoint.tenancy.callers import Caller
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
+from lifeboat_vault import errors
 from support.descriptors import descriptors_left, needs_limits
 from support.endpoint.keeping import RunningClock, clock, control
-from support.endpoint.vaults import START
+from support.vault.vaults import START
 
 __all__ = ["clock", "control"]
 

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked
 from lifeboat_endpoint.maintenance import removal, rotation
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.work import jobs
 from lifeboat_endpoint.work.jobs import HANDLERS, Work
 from lifeboat_endpoint.work.queue import Job, Queue
 from lifeboat_endpoint.work.worker import Stopped
+from lifeboat_vault.errors import KeyRevoked
 from support.endpoint.endpoint_purges import machine_in, pushed, record_of, redaction_of
 from support.endpoint.keeping import AGENT, OTHER, RunningClock, clock, endpoint, numbers, tenant_folder, with_history
-from support.endpoint.vaults import START
 from support.endpoint.work_queues import LEASE, queue, server
+from support.vault.vaults import START
 
 __all__ = ["clock", "endpoint", "queue", "server"]
 

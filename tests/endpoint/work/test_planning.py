@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import EndpointSettings
 from lifeboat_endpoint.maintenance import removal
 from lifeboat_endpoint.settings import WorkHours
 from lifeboat_endpoint.tenancy.rows import Tenant
 from lifeboat_endpoint.work.jobs import HANDLERS
 from lifeboat_endpoint.work.planning import OF_TENANTS, OF_THE_ENDPOINT, due, plan, without_tenant
 from lifeboat_endpoint.work.queue import Queue, Wanted
+from lifeboat_vault.errors import EndpointSettings
 from support.endpoint.keeping import clock, endpoint, reopened
 from support.endpoint.work_queues import QueueServer, queue, server
 

@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 import psycopg
 import pytest
 
-from lifeboat_endpoint.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Job, Queue, Wanted, wait_after
+from lifeboat_vault.errors import EndpointBusy, LeaseLost, UnknownJob, VaultError
 from support.endpoint.work_queues import API, KINDS, LEASE, QueueServer, only, queue, server
 from support.patience import patience
 

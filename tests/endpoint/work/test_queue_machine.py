@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from lifeboat_endpoint.errors import LeaseLost
 from lifeboat_endpoint.work import queue as queue_module
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted, wait_after
+from lifeboat_vault.errors import LeaseLost
 from support.endpoint.work_queues import QueueServer, server
 
 __all__ = ["server"]

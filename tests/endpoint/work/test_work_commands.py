@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.cli import program
-from lifeboat_endpoint.at_rest import kept_secrets
-from lifeboat_endpoint.at_rest.key_sources import registry
+from lifeboat_cli import program
 from lifeboat_endpoint.endpoint import SIGNING, TRANSFER_KEY, Endpoint
-from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_endpoint.server.transfer_key import kept_key
 from lifeboat_endpoint.work.planning import OF_THE_ENDPOINT
 from lifeboat_endpoint.work.queue import MOST_ATTEMPTS, Queue
+from lifeboat_vault.at_rest import kept_secrets
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.errors import VaultDamaged
 from support import preloaded
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.docs import doc_pages
 from support.endpoint.work_queues import LEASE, QueueServer, queue, queue_server
 from support.patience import patience

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeyRevoked, VaultBusy
 from lifeboat_endpoint.server.logs import LOGGER
 from lifeboat_endpoint.work.figures import Figures
 from lifeboat_endpoint.work.jobs import Handler, Work
 from lifeboat_endpoint.work.queue import Job, Queue, Wanted
 from lifeboat_endpoint.work.worker import Pace, Worker, pause
+from lifeboat_vault.errors import KeyRevoked, VaultBusy
 from support.endpoint import work_process
 from support.endpoint.keeping import clock, endpoint
 from support.endpoint.work_process import QUICK, Sayings, made_up, unplanned
@@ -461,7 +461,7 @@ def test_figures_tell_of_jobs_and_of_the_queue_and_name_no_tenant(endpoint: Endp
 def test_figures_answer_on_a_port_and_end(queue: Queue) -> None:
     import urllib.request
 
-    from lifeboat_endpoint.errors import PortTaken
+    from lifeboat_vault.errors import PortTaken
 
     figures = Figures(queue)
     stop = figures.serve("127.0.0.1", port := _free_port())

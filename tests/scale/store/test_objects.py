@@ -12,16 +12,16 @@ import pytest
 
 import lifeboat_endpoint
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects import claim, sweeping
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.store.objects.bucket import Listed
-from lifeboat_endpoint.store.objects.opened import PART, OpenedBucket
-from lifeboat_endpoint.store.objects.sweeping import sweep_bucket
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.testing import StoreConformance
-from lifeboat_endpoint.vault import objects
+from lifeboat_endpoint.engines.objects import claim, sweeping
+from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.engines.objects.bucket import Listed
+from lifeboat_endpoint.engines.objects.opened import PART, OpenedBucket
+from lifeboat_endpoint.engines.objects.sweeping import sweep_bucket
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.testing import StoreConformance
+from lifeboat_vault.vault import objects
 from support.endpoint.object_places import SCOPE, TENANT, bodies, keys, opened, rows
 from support.paths import TESTS
 from support.patience import patience
@@ -143,7 +143,7 @@ import os, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
 from lifeboat_alf.seams import steps
-from lifeboat_endpoint.store.objects import address
+from lifeboat_endpoint.engines.objects import address
 from support.endpoint.object_places import bodies
 store = bodies(address.opened(address.checked({url!r}, {options!r})), Path({folder!r}))
 steps.hook = lambda step: os._exit(86) if step == {step!r} else None
@@ -188,8 +188,8 @@ def test_a_body_whose_commit_never_came_is_removed_by_the_sweep_and_others_stay(
     _vault_rows(tmp_path)
     work = """
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault.objects import ObjectWriter
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault.objects import ObjectWriter
 rows = SqliteStore(Path({0!r}) / "rows.db")
 for last in (False, True):
     with rows.transaction():

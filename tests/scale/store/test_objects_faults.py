@@ -15,17 +15,17 @@ from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealed_blobs import SealedBlobs
-from lifeboat_endpoint.errors import VaultBusy, VaultDamaged, VaultFull, VaultUnusable
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.store.objects.opened import OpenedBucket
-from lifeboat_endpoint.store.objects.sweeping import sweep_bucket
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.testing import a_day, time_of_day
-from lifeboat_endpoint.vault import Vault, objects
-from lifeboat_endpoint.vault.beginning import initialise
-from support.daemon.authorities import Authority
+from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.engines.objects.opened import OpenedBucket
+from lifeboat_endpoint.engines.objects.sweeping import sweep_bucket
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealed_blobs import SealedBlobs
+from lifeboat_vault.errors import VaultBusy, VaultDamaged, VaultFull, VaultUnusable
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.testing import a_day, time_of_day
+from lifeboat_vault.vault import Vault, objects
+from lifeboat_vault.vault.beginning import initialise
+from support.core.authorities import Authority
 from support.endpoint.object_places import QUICK, bodies, keys, opened, rows
 from support.endpoint.sealed import new_sealer
 from support.scale import object_faults as faults

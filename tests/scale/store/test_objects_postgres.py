@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.store.objects.bucket import Bucket
-from lifeboat_endpoint.store.objects.sweeping import named_by, sweep_bucket
-from lifeboat_endpoint.store.postgres.connecting import Pools
-from lifeboat_endpoint.store.postgres.store import PostgresStore
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.testing import StoreConformance
-from lifeboat_endpoint.vault import objects
+from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_endpoint.engines.objects.sweeping import named_by, sweep_bucket
+from lifeboat_endpoint.engines.postgres.connecting import Pools
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.testing import StoreConformance
+from lifeboat_vault.vault import objects
 from support.endpoint.object_places import keys, opened
 from support.endpoint.sealed import new_sealer
 from support.endpoint.shared_databases import OTHER_TENANT, TENANT, database, pools

@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 def run(*arguments: str | Path, expect: int = 0) -> Json:
     """Run `lifeboat ARGUMENTS --json`; its document. Fails when it ends with another status than `expect`."""
-    from lifeboat_daemon.cli import program
+    from lifeboat_cli import program
 
     out, notes = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):

@@ -13,9 +13,9 @@ import click
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.cli.output import Output
-from lifeboat_daemon.command_server import child, preloading, server
+from lifeboat_cli import program
+from lifeboat_cli.command_server import child, preloading, server
+from lifeboat_cli.terminal.output import Output
 
 _LONGEST = 600.0
 """Seconds after which a command that no test releases ends, so that none is left behind."""

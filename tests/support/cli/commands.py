@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from support import preloaded
-from support.daemon.cli_client import Json, run
+from support.cli.cli_client import Json, run
 from support.patience import patience
 
 

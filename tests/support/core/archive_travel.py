@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from support.alf.archive_files import ArchiveFile
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 
 Export = Callable[..., ArchiveFile]
 ImportInto = Callable[..., Path]

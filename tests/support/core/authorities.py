@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import trustme
 
-from lifeboat_daemon import http_certificates
+from lifeboat_core.network import http_certificates
 
 
 class Authority:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_daemon import agent as known_agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.cli import program
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import Tree, read_tree
-from lifeboat_endpoint.vault import Retention
+from lifeboat_cli import program
+from lifeboat_cli.demo.tree import Tree, read_tree
+from lifeboat_core.agents import agent as known_agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_vault.vault import Retention
 from support.adapters.canaries import canary, rotated
 from support.adapters.canary_planting import plant
 from support.adapters.canary_scan import Leak

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_adapters.openclaw import config
-from lifeboat_daemon import agents, programs
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes import programs
 from support.adapters.fake_openclaw import FakeOpenClaw
 
 Json = dict[str, Any]

@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lifeboat_daemon.remotes.endpoint_calls import Calls
-from lifeboat_endpoint.errors import RemoteBusy, RemoteUnreachable
-from lifeboat_endpoint.remote.contract import Bundle
-from support.daemon.skipped_silence import PACE, skip_silence
+from lifeboat_core.remotes.endpoint_calls import Calls
+from lifeboat_vault.errors import RemoteBusy, RemoteUnreachable
+from lifeboat_vault.remote.contract import Bundle
+from support.core.skipped_silence import PACE, skip_silence
 from support.patience import patience
 
 

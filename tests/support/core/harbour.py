@@ -7,12 +7,12 @@ from datetime import date
 from pathlib import Path
 
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo import workspace as demo
-from lifeboat_daemon.demo.tree import Tree, read_tree
+from lifeboat_cli.demo import workspace as demo
+from lifeboat_cli.demo.tree import Tree, read_tree
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
 from support.aged_files import age_files
 
 TODAY = date(2026, 11, 20)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from support.daemon.cli_client import run
+from support.cli.cli_client import run
 
 NOBODY = 65534
 SECRET = "sk-proj-abcdefghijklmnop1234567890ABCDEFGHijklmnop"

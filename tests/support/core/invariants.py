@@ -13,22 +13,22 @@ from pathlib import Path
 from lifeboat_alf import layout, merkle
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon import verification
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.run import capture, capture_into
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.demo.tree import Tree, differences, read_tree
-from lifeboat_daemon.purge import receipts
-from lifeboat_daemon.remotes import acknowledged, pulling, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.outcome import Outcome
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
-from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_cli.demo.tree import Tree, differences, read_tree
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.run import capture, capture_into
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import receipts
+from lifeboat_core.remotes import acknowledged, pulling, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.state.state_db import StateDb, throw_away
+from lifeboat_core.verify import verification
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import AgentErased, UnknownThere
-from lifeboat_endpoint.remote.contract import Remote, RemoteSequence, file_key_of
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.errors import AgentErased, UnknownThere
+from lifeboat_vault.remote.contract import Remote, RemoteSequence, file_key_of
+from lifeboat_vault.vault import Vault
 from support.adapters.canary_scan import Leak, Scanner
 
 

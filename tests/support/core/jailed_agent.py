@@ -19,12 +19,12 @@ from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.purging import Wanted
-from lifeboat_daemon.purge import places, workspace
-from lifeboat_daemon.restore import RestoreOptions, recover, restore
-from lifeboat_daemon.restore.undo import undo
+from lifeboat_core.purge import places, workspace
+from lifeboat_core.restore import RestoreOptions, recover, restore
+from lifeboat_core.restore.undo import undo
 from support.adapters.zeroclaw_installs import Install, make_database
-from support.daemon.protected import Protected
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core.protected import Protected
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.exchanging import everything_in
 from support.patience import patience
 

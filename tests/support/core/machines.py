@@ -7,21 +7,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from lifeboat_alf.state import State
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import adopting, registry, restoring
-from lifeboat_daemon.remotes.acknowledged import Acknowledged, read
-from lifeboat_daemon.remotes.adopting import Adopted
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.outcome import Outcome
-from lifeboat_daemon.remotes.replicating import replicate
-from lifeboat_daemon.restore import RestoreOptions
-from lifeboat_daemon.restore.report import RestoreReport
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import adopting, registry, restoring
+from lifeboat_core.remotes.acknowledged import Acknowledged, read
+from lifeboat_core.remotes.adopting import Adopted
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.outcome import Outcome
+from lifeboat_core.remotes.replicating import replicate
+from lifeboat_core.restore import RestoreOptions
+from lifeboat_core.restore.report import RestoreReport
 from lifeboat_keys.user_key import UserKey
-from support.daemon.protected import Protected
+from support.core.protected import Protected
 
 
 class Machine(Protected):
@@ -69,7 +69,7 @@ class Machine(Protected):
 
     def restore_from(self, text: str, to: Path, name: str = "home", **options: object) -> RestoreReport:
         """A copy of what the remote has, in another folder. Changes nobody's role."""
-        from lifeboat_daemon.restore import run
+        from lifeboat_core.restore import run
 
         chosen = RestoreOptions(**options)  # type: ignore[arg-type]
         with restoring.opened_plan(self.context, name, text, to, chosen) as plan:
@@ -101,7 +101,7 @@ def contents(state: State) -> dict[str, bytes]:
 
 def there(context: Context, config: RemoteConfig, agent_id: str, number: int | None = None) -> dict[str, bytes]:
     """Everything that a remote gives as a state."""
-    from lifeboat_daemon.remotes import pulling
+    from lifeboat_core.remotes import pulling
 
     with contextlib.closing(open_remote(context, config)) as remote, pulling.state(remote, agent_id, number) as state:
         return contents(state)

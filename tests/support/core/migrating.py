@@ -18,11 +18,11 @@ from lifeboat_adapters.secrets import payload
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.testing import AGENT_ID, MemoryState, identity, principals, record
-from lifeboat_daemon import agent as agents
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agent as agents
+from lifeboat_core.home.context import Context
 from support.adapters import openclaw_workspaces, zeroclaw_installs
 from support.aged_files import age_files
-from support.daemon.cli_client import run, run_accepting
+from support.cli.cli_client import run, run_accepting
 from support.prepared_folders import PreparedFolders
 
 Json = dict[str, Any]

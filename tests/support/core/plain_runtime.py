@@ -24,7 +24,7 @@ from lifeboat_adapters.contract import (
 from lifeboat_adapters.errors import NotAWorkspace
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 
 RUNTIME = "openclaw"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lifeboat_daemon import agents
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from lifeboat_core.agents import agents
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.postgres_server import PostgresServer
 
 TABLES = """

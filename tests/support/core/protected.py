@@ -12,10 +12,10 @@ from lifeboat_alf import codec, metas
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
 
 START = datetime(2026, 11, 12, 12, tzinfo=UTC)
 

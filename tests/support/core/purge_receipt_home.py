@@ -10,16 +10,16 @@ from typing import Any
 
 from lifeboat_alf import ids, merkle, redactions
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Replacement
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import keep_out, receipt_store, receipts
-from lifeboat_daemon.purge.receipts import Here, PurgeReceipt, Unreachable
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import keep_out, receipt_store, receipts
+from lifeboat_core.purge.receipts import Here, PurgeReceipt, Unreachable
+from lifeboat_core.state.state_db import throw_away
 from lifeboat_keys import receipts as vault_receipts
 from lifeboat_keys import redacting
 from lifeboat_keys.endpoint_key import EndpointKey
 from lifeboat_keys.receipts import Audit, Head, VaultReceipt
-from support.daemon.protected import Protected, SteadyClock
+from lifeboat_vault.vault import Vault
+from support.core.protected import Protected, SteadyClock
 
 Json = dict[str, Any]
 

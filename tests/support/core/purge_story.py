@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_daemon.purge import receipts
-from lifeboat_daemon.remotes import bundling, pulling, redacting
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_endpoint.errors import RemoteError
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_core.purge import receipts
+from lifeboat_core.remotes import bundling, pulling, redacting
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore import RestoreOptions, restore
 from lifeboat_keys import age
-from support.daemon.machines import Machine
-from support.daemon.purged import (
+from lifeboat_vault.errors import RemoteError
+from lifeboat_vault.remote.contract import Bundle
+from support.core.machines import Machine
+from support.core.purged import (
     SCANNER,
     TEXT,
     Held,

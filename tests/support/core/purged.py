@@ -8,14 +8,14 @@ from pathlib import Path
 
 from lifeboat_alf.purging import Options, Wanted
 from lifeboat_alf.state import BodyAbsent, State
-from lifeboat_daemon.purge import doing
-from lifeboat_daemon.purge.doing import Done
-from lifeboat_daemon.purge.request import Request
+from lifeboat_core.purge import doing
+from lifeboat_core.purge.doing import Done
+from lifeboat_core.purge.request import Request
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.vault import Vault
 from support.adapters.canaries import HEAD, TAIL, Canary
 from support.adapters.canary_scan import Leak, Scanner
-from support.daemon.machines import Machine
+from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint
 
 TEXT = f"The passport number is {HEAD} 0042 {TAIL}."

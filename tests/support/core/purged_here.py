@@ -10,11 +10,11 @@ from typing import Any
 from lifeboat_alf import ids
 from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
 from lifeboat_alf.redactions import RECORDS, Redaction
-from lifeboat_daemon.purge import keep_out
-from lifeboat_daemon.purge.pieces import pieces_of
-from lifeboat_daemon.state_db import throw_away
-from lifeboat_endpoint.vault import Vault
+from lifeboat_core.purge import keep_out
+from lifeboat_core.purge.pieces import pieces_of
+from lifeboat_core.state.state_db import throw_away
 from lifeboat_keys import redacting
+from lifeboat_vault.vault import Vault
 
 
 def purge(ada: Any, *record_ids: str, texts: Sequence[str] = (), **options: bool) -> Redaction:

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.purging import Wanted
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import doing, receipts
-from lifeboat_daemon.purge.request import Request
-from lifeboat_daemon.remotes import acknowledged, opening, replicating
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.endpoint_remote import EndpointRemote
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import doing, receipts
+from lifeboat_core.purge.request import Request
+from lifeboat_core.remotes import acknowledged, opening, replicating
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.endpoint_remote import EndpointRemote
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.outcome import Outcome
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.contract import About
-from lifeboat_endpoint.remote.in_process import InProcess
-from support.daemon.faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
-from support.daemon.invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
-from support.daemon.machines import Machine
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.remote.contract import About
+from support.core.faulty_transport import MADE_UP, Fault, Faulty, Plan, no_fault, proxy
+from support.core.invariants import an_endpoint_is_whole, an_outcome_is_honest, what_a_remote_lists_restores
+from support.core.machines import Machine
 from support.endpoint.endpoint_servers import RunningEndpoint
 
 SECRET = "sk-example-orchard-not-a-real-key"

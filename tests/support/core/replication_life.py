@@ -18,23 +18,25 @@ from pytest import MonkeyPatch
 
 from lifeboat_alf import merkle
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon import agents, key_rotation, retention
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import acknowledged, adding, aside, opening, pulling, replacing
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.outcome import Outcome
+from lifeboat_core.agents import agents
+from lifeboat_core.history import retention
+from lifeboat_core.home import key_rotation
+from lifeboat_core.home.context import Context
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import acknowledged, adding, aside, opening, pulling, replacing
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.outcome import Outcome
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import RemoteUnreachable, UnknownThere
 from lifeboat_endpoint.maintenance import care, rotation
-from lifeboat_endpoint.remote.contract import About, Remote, RemoteHead
-from lifeboat_endpoint.remote.in_process import InProcess
-from lifeboat_endpoint.vault import Retention, Vault
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_keys.user_key import UserKey
-from support.daemon import invariants
-from support.daemon.machines import Machine, contents
-from support.daemon.protected import SteadyClock
+from lifeboat_vault.errors import RemoteUnreachable, UnknownThere
+from lifeboat_vault.remote.contract import About, Remote, RemoteHead
+from lifeboat_vault.vault import Retention, Vault
+from support.core import invariants
+from support.core.machines import Machine, contents
+from support.core.protected import SteadyClock
 
 HOME, STICK = "home", "stick"
 REMOTES = (HOME, STICK)

@@ -12,17 +12,17 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.testing import AGENT_ID, head
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.sealed.folder import REMOTE_KIND
-from lifeboat_daemon.remotes.sealed.log import SealedLog
-from lifeboat_daemon.remotes.sealed.opening import FolderLog
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.vault import Draft, EntryPut, SequenceRow, Vault
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.sealed.folder import REMOTE_KIND
+from lifeboat_core.remotes.sealed.log import SealedLog
+from lifeboat_core.remotes.sealed.opening import FolderLog
 from lifeboat_keys import signing
 from lifeboat_keys.user_key import UserKey
-from support.daemon.protected import SteadyClock
-from support.endpoint.vaults import content_of
+from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.vault import Draft, EntryPut, SequenceRow, Vault
+from support.core.protected import SteadyClock
+from support.vault.vaults import content_of
 
 SOUL = "raw/openclaw/SOUL.md"
 CONTENT = b"Canary: the red boat lies in the harbour of Example.\n"

@@ -11,14 +11,14 @@ from lifeboat_alf import codec, ids, layout, merkle
 from lifeboat_alf.redactions import Edit, Redaction, Replacement, replacement_of
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.testing import AGENT_ID, first_day, head
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, Retention
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.errors import KeyLocked
 from lifeboat_keys.home_keys import HomeKeys
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, Retention
 from support.adapters.canaries import HEAD, TAIL
 from support.adapters.canary_scan import Scanner
-from support.daemon.sealed_logs import CONTENT, SOUL, Machine
-from support.endpoint.vaults import QUARTER, content_of, create
+from support.core.sealed_logs import CONTENT, SOUL, Machine
+from support.vault.vaults import QUARTER, content_of, create
 
 SECRET = f"{HEAD}thepassportnumber{TAIL}"
 NOTE = "raw/openclaw/NOTE.md"

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.contract import About, Remote
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.remote.contract import About, Remote
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 IN_PROCESS, HTTP, SEALED_FOLDER, PLAIN_FOLDER = "in process", "HTTP", "sealed folder", "plain folder"

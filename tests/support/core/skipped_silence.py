@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from lifeboat_daemon import http_session
-from lifeboat_daemon.http_session import Pace
+from lifeboat_core.network import http_session
+from lifeboat_core.network.http_session import Pace
 from support.talking_server import TalkingServer
 
 PACE = Pace(connect=600.0, silence=3600.0, least=64)

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from lifeboat_daemon.purge import receipts
-from lifeboat_daemon.remotes import bundling
-from lifeboat_daemon.remotes.opening import open_remote
+from lifeboat_core.purge import receipts
+from lifeboat_core.remotes import bundling
+from lifeboat_core.remotes.opening import open_remote
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.contract import Remote
+from lifeboat_vault.remote.contract import Remote
 from support.adapters.canary_scan import Leak, Scanner
 from support.alf.archive_files import ArchiveFile
-from support.daemon.machines import Machine
-from support.daemon.purged import owner_token
-from support.daemon.replicated import Replicated, in_this_process
+from support.core.machines import Machine
+from support.core.purged import owner_token
+from support.core.replicated import Replicated, in_this_process
 from support.endpoint.endpoint_servers import RunningEndpoint, running_endpoint
 
 Json = dict[str, Any]

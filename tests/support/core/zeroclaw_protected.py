@@ -10,13 +10,13 @@ from typing import Any
 from lifeboat_alf import codec
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import agents
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.state_db import StateDb, throw_away
+from lifeboat_core.agents import agents
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.state.state_db import StateDb, throw_away
 from support.adapters.zeroclaw_installs import Install, make_install
-from support.daemon.protected import SteadyClock
+from support.core.protected import SteadyClock
 
 
 class ProtectedClaw:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pytest
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import address
 from lifeboat_daemon.control.address import LoopbackAddress
 from lifeboat_daemon.control.client import Client

@@ -15,12 +15,12 @@ from typing import Any, TypeVar, cast
 
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.files import StrPath, SystemFiles
-from lifeboat_daemon import agent as agent_files
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents import agent as agent_files
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.errors import Busy, DiskFull, WorkerFailed
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control import failures
-from lifeboat_daemon.errors import Busy, DiskFull, WorkerFailed
-from lifeboat_daemon.logs import Log
+from lifeboat_daemon.service.logs import Log
 from lifeboat_daemon.service.service import STOPPED, Service
 from lifeboat_daemon.watch.plan import Plan
 from lifeboat_daemon.watch.watcher import CHANGED, Coverage, Signal, Watcher

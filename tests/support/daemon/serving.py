@@ -18,9 +18,9 @@ from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon.context import Context
+from lifeboat_core.errors import ServiceError
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.control.client import Client
-from lifeboat_daemon.errors import ServiceError
 from support import preloaded
 from support.keys import keyring_fakes
 from support.killing import ending_at

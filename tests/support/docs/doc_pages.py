@@ -18,10 +18,11 @@ from types import ModuleType
 
 import click
 
-from lifeboat_adapters.interchange import registry as formats
-from lifeboat_adapters.interchange.contract import MappingTable
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.cli import examples, tui
+from lifeboat_cli.commands import tui
+from lifeboat_cli.terminal import examples
+from lifeboat_formats.interchange import registry as formats
+from lifeboat_formats.interchange.contract import MappingTable
 from lifeboat_tui.acts import EVERYWHERE, PLACES, Act
 from lifeboat_tui.screens import places
 from lifeboat_tui.screens.base import LifeboatScreen
@@ -71,7 +72,7 @@ _EXAMPLE = "<!-- Written by `make docs` from tests/support/adapters/notebook_run
 @cache
 def commands() -> dict[str, click.Command]:
     """Every command that can be typed and is not hidden, by its words after `lifeboat`."""
-    from lifeboat_daemon.cli.program import program
+    from lifeboat_cli.program import program
 
     return {words.removeprefix("lifeboat "): command for words, command in examples.typed("lifeboat", program)}
 

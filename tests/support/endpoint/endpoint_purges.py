@@ -9,12 +9,12 @@ from typing import Any
 from lifeboat_alf import ids
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.state import Record
-from lifeboat_endpoint.remote.checks.trial import NAME, Machine
 from lifeboat_endpoint.service.space import TenantSpace
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.checks.trial import NAME, Machine
+from lifeboat_vault.vault import Vault
 
 NOW = "2026-11-20T12:00:00.000Z"
 

@@ -18,7 +18,7 @@ import psutil
 
 from lifeboat_alf.seams import steps
 from lifeboat_alf.seams.steps import Step
-from lifeboat_endpoint.remote.join import Join, line
+from lifeboat_vault.remote.join import Join, line
 from support import preloaded
 from support.killing import ending_at
 from support.paths import TESTS
@@ -28,7 +28,7 @@ from support.preloaded import Call
 Json = dict[str, Any]
 
 
-_SERVER = ("lifeboat_daemon.cli.endpoint_serve", "lifeboat_endpoint.server.app")
+_SERVER = ("lifeboat_cli.endpoint.endpoint_serve", "lifeboat_endpoint.server.app")
 
 
 class Process:
@@ -178,7 +178,7 @@ def _family(pid: int) -> list[psutil.Process]:
 
 def be_endpoint(arguments: list[str], dies: tuple[str, int] | None) -> None:
     """Be the command, which may end at a step. Its workers are forks: what is set here holds in them."""
-    from lifeboat_daemon.cli import main
+    from lifeboat_cli import main
 
     if hasattr(os, "fork"):
         multiprocessing.set_start_method("fork")

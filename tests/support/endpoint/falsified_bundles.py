@@ -12,9 +12,9 @@ from typing import Any
 from lifeboat_alf.delta import write_delta
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import BodyAbsent, Changes, Entry, EntryChange, State
-from lifeboat_endpoint.remote.checks.trial import bundle
-from lifeboat_endpoint.remote.contract import Bundle
-from lifeboat_endpoint.vault import Vault
+from lifeboat_vault.remote.checks.trial import bundle
+from lifeboat_vault.remote.contract import Bundle
+from lifeboat_vault.vault import Vault
 
 Falsify = Callable[[Entry], Entry]
 

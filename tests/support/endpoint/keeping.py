@@ -16,8 +16,8 @@ from lifeboat_endpoint.settings import FILE
 from lifeboat_endpoint.tenancy.control import Control
 from lifeboat_endpoint.tenancy.control_file import ControlFile, create_control
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Draft, EntryPut
-from support.endpoint.vaults import START, ManualClock, commit
+from lifeboat_vault.vault import Draft, EntryPut
+from support.vault.vaults import START, ManualClock, commit
 
 AGENT = "0190f0a0-0000-7000-8000-0000000000a1"
 OTHER = "0190f0a0-0000-7000-8000-0000000000a2"

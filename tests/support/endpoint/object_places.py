@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from lifeboat_endpoint.store.objects import address, blobs
-from lifeboat_endpoint.store.objects.address import Waits
-from lifeboat_endpoint.store.objects.blobs import ObjectBlobs
-from lifeboat_endpoint.store.objects.bucket import Bucket
-from lifeboat_endpoint.store.objects.opened import OpenedBucket
-from lifeboat_endpoint.store.sqlite import SqliteStore
+from lifeboat_endpoint.engines.objects import address, blobs
+from lifeboat_endpoint.engines.objects.address import Waits
+from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_endpoint.engines.objects.opened import OpenedBucket
+from lifeboat_vault.store.sqlite import SqliteStore
 from support.patience import factor
 from support.scale import swift_server
 

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.at_rest.data_keys import DataKeys
-from lifeboat_endpoint.at_rest.key_documents import FolderKeyDocuments
-from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.at_rest.keyed import KeyedSealer, new_key_id
-from support.endpoint.vaults import ManualClock
+from lifeboat_vault.at_rest.data_keys import DataKeys
+from lifeboat_vault.at_rest.key_documents import FolderKeyDocuments
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.at_rest.keyed import KeyedSealer, new_key_id
+from support.vault.vaults import ManualClock
 
 TENANT = "0190f0a0-0000-7000-8000-00000000000a"
 OTHER_TENANT = "0190f0a0-0000-7000-8000-00000000000b"

@@ -14,13 +14,13 @@ import pytest
 
 from lifeboat_alf import ids
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.remote.checks.trial import Machine
 from lifeboat_endpoint.server.app import make_app
 from lifeboat_endpoint.server.call import Server
 from lifeboat_endpoint.server.settings import Pace, ServerSettings
-from lifeboat_endpoint.vault import Vault
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.checks.trial import Machine
+from lifeboat_vault.vault import Vault
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from lifeboat_endpoint.store.postgres import migrating
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+from lifeboat_endpoint.engines.postgres import migrating
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
 from support.postgres_server import PASSWORD, PostgresServer, running
 
 OWNER, API, WORKER = "lifeboat_owner", "lifeboat_api", "lifeboat_worker"

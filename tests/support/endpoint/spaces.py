@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_endpoint.at_rest.keyed import KeyedSealer
-from lifeboat_endpoint.at_rest.sealer import Sealer
 from lifeboat_endpoint.engines.files import FolderPlace
-from lifeboat_endpoint.remote.checks.trial import Trial
-from lifeboat_endpoint.remote.contract import About
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.purging import Purging
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_keys.endpoint_key import EndpointKey
-from support.endpoint.vaults import ManualClock
+from lifeboat_vault.at_rest.keyed import KeyedSealer
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.remote.checks.trial import Trial
+from lifeboat_vault.remote.contract import About
+from support.vault.vaults import ManualClock
 
 TENANT = "tenant"
 SIGNING_KEY = EndpointKey.generate()

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
 from lifeboat_endpoint.server import logs
-from lifeboat_endpoint.store.postgres.connecting import Database, Pools
 from lifeboat_endpoint.work.jobs import Work
 from lifeboat_endpoint.work.queue import Job, Queue
 from lifeboat_endpoint.work.worker import Pace, Worker

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.store.postgres.connecting import Pools
+from lifeboat_endpoint.engines.postgres.connecting import Pools
 from lifeboat_endpoint.work.queue import JobRow, Queue
 from support.endpoint.shared_databases import API, WORKER, SharedDatabase, shared_database
 

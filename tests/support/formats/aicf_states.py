@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aicf import FORMAT
-from lifeboat_adapters.interchange.contract import Reading, Surroundings, Written
 from lifeboat_alf import codec, metas
 from lifeboat_alf.testing import AGENT_ID, MemoryState
+from lifeboat_formats.aicf import FORMAT
+from lifeboat_formats.interchange.contract import Reading, Surroundings, Written
 
 NOW = "2026-11-20T12:00:00.000Z"
 OPTIONS: dict[str, str | bool] = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import io
 
-from lifeboat_adapters.aimem import consuming, producing, reading
-from lifeboat_adapters.aimem.options import ConsumerOptions, ProducerOptions
-from lifeboat_adapters.interchange.contract import Identity, Surroundings
 from lifeboat_alf import codec, testing
 from lifeboat_alf.testing import MemoryState
+from lifeboat_formats.aimem import consuming, producing, reading
+from lifeboat_formats.aimem.options import ConsumerOptions, ProducerOptions
+from lifeboat_formats.interchange.contract import Identity, Surroundings
 
 NOW = "2026-11-22T00:00:00Z"
 OURS = "alf-0a1b2c3d"

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.aionforge.format import FORMAT
-from support.interchange.aionforge_instances import around, memories
+from lifeboat_formats.aionforge.format import FORMAT
+from support.formats.aionforge_instances import around, memories
 
 
 class Kept(dict[str, Any]):

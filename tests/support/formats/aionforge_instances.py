@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lifeboat_adapters.interchange.contract import Surroundings
 from lifeboat_alf import effective, ids
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.testing import MemoryState, record
-from support.interchange import fake_aionforge
-from support.interchange.fake_aionforge import HEAD, OLD, Fake, Store
+from lifeboat_formats.interchange.contract import Surroundings
+from support.formats import fake_aionforge
+from support.formats.fake_aionforge import HEAD, OLD, Fake, Store
 from support.patience import patience
 
 AGENT = "019a0000-0000-7000-8000-00000000abcd"

@@ -18,7 +18,7 @@ from lifeboat_keys import redacting
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
 from support.endpoint.served_apps import ServedApp
-from support.interchange.aimem_bundles import Json, document
+from support.formats.aimem_bundles import Json, document
 
 BUNDLE = "application/aimem-bundle+json"
 LINES = "application/x-ndjson"

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_adapters.interchange import registry
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.snapshot import SnapshotReader
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.exchange.conversion_report import Conversion
-from lifeboat_daemon.exchange.conversion_source import Source
-from lifeboat_daemon.exchange.converting import Order, convert
-from support.daemon.protected import Protected
-from support.interchange import fake_aionforge
+from lifeboat_core.exchange.conversion_report import Conversion
+from lifeboat_core.exchange.conversion_source import Source
+from lifeboat_core.exchange.converting import Order, convert
+from lifeboat_core.home.context import Context
+from lifeboat_formats.interchange import registry
+from support.core.protected import Protected
+from support.formats import fake_aionforge
 
 OTHER_AGENT = "019a0000-0000-7000-8000-00000000beef"
 FILES = ("aimem", "aicf")

@@ -17,10 +17,15 @@ from typing import BinaryIO
 
 import pytest
 
-from lifeboat_adapters.interchange import registry
-from lifeboat_adapters.interchange.base import BaseFormat
-from lifeboat_adapters.interchange.changed import marked
-from lifeboat_adapters.interchange.contract import (
+from lifeboat_adapters.receipts import Fate, Outcome
+from lifeboat_alf import codec, ids, times
+from lifeboat_alf.effective import visible_records
+from lifeboat_alf.json_types import JsonObject
+from lifeboat_alf.state import State
+from lifeboat_formats.interchange import registry
+from lifeboat_formats.interchange.base import BaseFormat
+from lifeboat_formats.interchange.changed import marked
+from lifeboat_formats.interchange.contract import (
     Finding,
     Kind,
     MappingRow,
@@ -31,12 +36,7 @@ from lifeboat_adapters.interchange.contract import (
     Surroundings,
     Written,
 )
-from lifeboat_adapters.interchange.errors import InstanceFailed, SourceRefused
-from lifeboat_adapters.receipts import Fate, Outcome
-from lifeboat_alf import codec, ids, times
-from lifeboat_alf.effective import visible_records
-from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.state import State
+from lifeboat_formats.interchange.errors import InstanceFailed, SourceRefused
 
 HEAD = "PLAIN "
 

@@ -114,9 +114,9 @@ def split_notes(data: bytes) -> bool:
 
 def read_aicf(data: bytes) -> bool:
     """A file of any dialect: it comes out as it was, and one section is found as it is read among all."""
-    from lifeboat_adapters.aicf.checking import check
-    from lifeboat_adapters.aicf.document import emit, find_section, parse
-    from lifeboat_adapters.interchange.errors import SourceRefused
+    from lifeboat_formats.aicf.checking import check
+    from lifeboat_formats.aicf.document import emit, find_section, parse
+    from lifeboat_formats.interchange.errors import SourceRefused
 
     try:
         document = parse(data)
@@ -133,9 +133,9 @@ def read_aicf(data: bytes) -> bool:
 
 def hear_an_instance_of_aionforge(data: bytes) -> bool:
     """What an instance says, as text and as data: records that are JSON come of it, each under an id of its own."""
-    from lifeboat_adapters.aionforge import nodes, reading, text_form
-    from lifeboat_adapters.aionforge.text_form import Unreadable
     from lifeboat_alf import codec
+    from lifeboat_formats.aionforge import nodes, reading, text_form
+    from lifeboat_formats.aionforge.text_form import Unreadable
 
     text, found, good = data.decode("utf-8", "replace"), [], True
     for read in (text_form.created, text_form.receipt, lambda said: text_form.batch_receipts(said, 2)):
@@ -157,8 +157,8 @@ def hear_an_instance_of_aionforge(data: bytes) -> bool:
 
 def clean(data: bytes) -> bool:
     """Nothing that is found stays, and cleaning again finds nothing."""
-    from lifeboat_adapters.interchange.cleaning import Cleaner
-    from lifeboat_adapters.interchange.detectors import Words
+    from lifeboat_formats.interchange.cleaning import Cleaner
+    from lifeboat_formats.interchange.detectors import Words
 
     text = data.decode("utf-8", "replace")
     words = Words(["Ada Lovelace", "redacted"])
@@ -187,8 +187,8 @@ def hear_on_the_control_socket(data: bytes) -> bool:
 
 def hear_from_the_service(data: bytes) -> bool:
     """What a client reads of the service, or of whatever took its place."""
+    from lifeboat_core.errors import ServiceError
     from lifeboat_daemon.control.conversation import Conversation
-    from lifeboat_daemon.errors import ServiceError
 
     try:
         Conversation().take(data)
@@ -199,9 +199,9 @@ def hear_from_the_service(data: bytes) -> bool:
 
 def read_aimem(data: bytes) -> bool:
     """A document or a stream; what is taken has the checksum that it names."""
-    from lifeboat_adapters.aimem import reading
-    from lifeboat_adapters.aimem.bundle import BundleRefused
-    from lifeboat_adapters.aimem.checksum import digest
+    from lifeboat_formats.aimem import reading
+    from lifeboat_formats.aimem.bundle import BundleRefused
+    from lifeboat_formats.aimem.checksum import digest
 
     try:
         with reading.reads_as(data) as bundle:
@@ -318,7 +318,7 @@ def seeds(name: str) -> list[bytes]:
 
         return fuzz_archive.SEEDS
     if name == "aimem":
-        from support.interchange import aimem_bundles
+        from support.formats import aimem_bundles
 
         return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
     if name == "decoding":
@@ -390,7 +390,9 @@ def _fuzz(name: str, seconds: int, corpus: Path) -> None:
     """Hand the process to libFuzzer; it ends the process."""
     import atheris  # type: ignore[import-not-found]
 
-    with atheris.instrument_imports(include=["lifeboat_alf", "lifeboat_adapters", "lifeboat_daemon.control"]):
+    with atheris.instrument_imports(
+        include=["lifeboat_alf", "lifeboat_adapters", "lifeboat_formats", "lifeboat_daemon.control"]
+    ):
         for seed in seeds(name):
             TARGETS[name](seed)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from pytest import MonkeyPatch
 
-from lifeboat_daemon.progress import quietly
-from lifeboat_daemon.remotes import drilling, pulling, verifying
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.restore import RestoreOptions, restore
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_endpoint.errors import UnknownThere
-from support.daemon.machines import Machine
-from support.daemon.replication_life import HOME, STICK, Places
+from lifeboat_core.processes.progress import quietly
+from lifeboat_core.remotes import drilling, pulling, verifying
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.restore import RestoreOptions, restore
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_vault.errors import UnknownThere
+from support.core.machines import Machine
+from support.core.replication_life import HOME, STICK, Places
 
 PLAIN = "plain"
 REMOTES = (HOME, STICK, PLAIN)

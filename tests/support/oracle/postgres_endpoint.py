@@ -14,16 +14,16 @@ from pytest import MonkeyPatch
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import SystemFiles
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import opening
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import opening
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_endpoint.engines.objects.bucket import Bucket
 from lifeboat_endpoint.engines.shared import SharedEngine, SharedPlace
-from lifeboat_endpoint.remote.contract import About, Remote
-from lifeboat_endpoint.remote.in_process import InProcess
+from lifeboat_endpoint.service.in_process import InProcess
 from lifeboat_endpoint.service.limits import Limits
 from lifeboat_endpoint.service.space import TenantSpace
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.objects.bucket import Bucket
+from lifeboat_vault.remote.contract import About, Remote
 from support.endpoint.shared_databases import SharedDatabase
 from support.endpoint.spaces import PURGING, TestKeys
 

@@ -16,11 +16,12 @@ from pathlib import Path
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step
-from lifeboat_daemon import agents, retention
-from lifeboat_daemon.restore import RestoreOptions, recover, restore, undo
-from lifeboat_daemon.restore.report import RestoreReport
-from lifeboat_endpoint.vault import Retention
-from support.daemon import purged
+from lifeboat_core.agents import agents
+from lifeboat_core.history import retention
+from lifeboat_core.restore import RestoreOptions, recover, restore, undo
+from lifeboat_core.restore.report import RestoreReport
+from lifeboat_vault.vault import Retention
+from support.core import purged
 from support.failing_files import READS, WRITES, FailingFiles
 from support.killing import RESTORE_STEPS, killed_at
 from support.oracle import disk_model

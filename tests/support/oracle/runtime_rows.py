@@ -18,21 +18,21 @@ from pytest import MonkeyPatch
 from lifeboat_alf.effective import visible_records
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import State
-from lifeboat_daemon import agents
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.capture.report import CaptureReport
-from lifeboat_daemon.capture.run import capture
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.purge import doing
-from lifeboat_daemon.remotes import pulling, registry
-from lifeboat_daemon.remotes.contract import RemoteConfig
-from lifeboat_daemon.remotes.opening import open_remote
-from lifeboat_daemon.remotes.replicating import replicate
+from lifeboat_core.agents import agents
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.capture.report import CaptureReport
+from lifeboat_core.capture.run import capture
+from lifeboat_core.home.context import Context
+from lifeboat_core.purge import doing
+from lifeboat_core.remotes import pulling, registry
+from lifeboat_core.remotes.contract import RemoteConfig
+from lifeboat_core.remotes.opening import open_remote
+from lifeboat_core.remotes.replicating import replicate
 from support.adapters.openclaw_workspaces import make_state_dir
-from support.daemon import purged
-from support.daemon.protected import SteadyClock
-from support.daemon.replication_life import HOME, STICK, Places
-from support.daemon.zeroclaw_protected import ProtectedClaw
+from support.core import purged
+from support.core.protected import SteadyClock
+from support.core.replication_life import HOME, STICK, Places
+from support.core.zeroclaw_protected import ProtectedClaw
 from support.endpoint.shared_databases import SharedDatabase
 from support.oracle.choosing import SEED, chosen_seeds
 from support.oracle.postgres_endpoint import POSTGRES, PostgresEndpoint, engine_on

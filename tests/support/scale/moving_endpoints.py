@@ -18,21 +18,21 @@ import pytest
 from lifeboat_alf import metas
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
+from lifeboat_endpoint.engines.postgres.store import PostgresStore
+from lifeboat_endpoint.engines.preparing import prepare
 from lifeboat_endpoint.migration import tables
 from lifeboat_endpoint.migration.moving import Moved, move
 from lifeboat_endpoint.migration.old import OldFolder
-from lifeboat_endpoint.preparing import prepare
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.postgres.store import PostgresStore
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
-from lifeboat_endpoint.vault import Draft, EntryPut
+from lifeboat_vault.vault import Draft, EntryPut
 from support.endpoint.keeping import AGENT, OTHER, numbers
-from support.endpoint.vaults import START, commit
 from support.killing import KILLED
 from support.paths import TESTS
 from support.patience import patience
 from support.scale import shared_endpoint, swift_server
+from support.vault.vaults import START, commit
 
 LARGE = 300_000
 """Bytes of a body that is a file of its own in a folder, and an object in a bucket."""
@@ -178,7 +178,7 @@ def _rows(store: Any, which: tuple[tables.Table, ...]) -> dict[str, list[tuple[A
 
 def holds(moving: Moving) -> str:
     """The id in the database."""
-    from lifeboat_endpoint.store.postgres.connecting import Database, Pools
+    from lifeboat_endpoint.engines.postgres.connecting import Database, Pools
 
     with contextlib.closing(Pools(Database(moving.store.database, moving.store.worker_role))) as pools:
         row = PostgresStore(pools.control, "control", tenant=None).row("select endpoint from control")
@@ -218,6 +218,6 @@ def dies_at(moving: Moving, step: Step, nth: int = 1) -> bool:
 
 def command(*arguments: str | Path, name: str = "migrate") -> subprocess.CompletedProcess[bytes]:
     """`lifeboat endpoint NAME`, as a person gives it."""
-    code = "from lifeboat_daemon.cli import main; main()"
+    code = "from lifeboat_cli import main; main()"
     given = [sys.executable, "-c", code, "endpoint", name, *map(str, arguments)]
     return subprocess.run(given, capture_output=True, timeout=patience(120), check=False)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from lifeboat_endpoint.remote.checks.trial import Machine
+from lifeboat_vault.remote.checks.trial import Machine
 from support.endpoint.endpoint_purges import machine_in
 from support.patience import patience
 from support.scale.shared_endpoint import Joined, SharedEndpoint

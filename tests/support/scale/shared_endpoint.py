@@ -21,12 +21,12 @@ import httpx
 
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.preparing import prepare
-from lifeboat_endpoint.remote.join import Join, line
+from lifeboat_endpoint.engines.postgres.migrating import roles_sql
+from lifeboat_endpoint.engines.preparing import prepare
 from lifeboat_endpoint.settings import SharedStore
-from lifeboat_endpoint.store.postgres.migrating import roles_sql
 from lifeboat_endpoint.tenancy.callers import DEVICE_SCOPES
 from lifeboat_endpoint.tenancy.rows import Tenant
+from lifeboat_vault.remote.join import Join, line
 from support import postgres_server
 from support.endpoint.endpoint_servers import Process
 from support.paths import TESTS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_daemon.context import Context
+from lifeboat_core.home.context import Context
 from lifeboat_endpoint.tenancy.rows import Tenant
-from support.daemon.replicated import PHRASE, SECRET, Replicated, machine_in
+from support.core.replicated import PHRASE, SECRET, Replicated, machine_in
 from support.scale.shared_endpoint import Joined, SharedEndpoint
 
 

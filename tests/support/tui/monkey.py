@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from textual.pilot import Pilot
 
-from lifeboat_daemon.errors import Busy, WorkerFailed
+from lifeboat_core.errors import Busy, WorkerFailed
 from lifeboat_tui.link import Connection, Stage
 from lifeboat_tui.link.recorded import RecordedLink
 from support.tui.pilots import dashboard, recorded

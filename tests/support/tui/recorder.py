@@ -21,8 +21,8 @@ from unittest import mock
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams import clock as clocks
-from lifeboat_daemon.cli import program
-from support.daemon.protected import SteadyClock
+from lifeboat_cli import program
+from support.core.protected import SteadyClock
 from support.paths import ROOT
 
 TARGET = ROOT / "tui/lifeboat_tui/demo/recording.json"

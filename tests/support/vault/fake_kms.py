@@ -17,7 +17,7 @@ import pytest
 from nacl.exceptions import CryptoError
 from nacl.secret import SecretBox
 
-from lifeboat_endpoint.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources import service
 from support.patience import patience
 from support.talking_server import Asked, TalkingServer, status, talking_server
 

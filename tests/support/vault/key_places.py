@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pytest
 
-from lifeboat_endpoint.at_rest.key_sources import service
-from support.endpoint.fake_kms import FakeKms, arn, fake_kms
-from support.endpoint.fake_transit import FakeTransit, fake_transit
+from lifeboat_vault.at_rest.key_sources import service
 from support.endpoint.sealed import key_file
+from support.vault.fake_kms import FakeKms, arn, fake_kms
+from support.vault.fake_transit import FakeTransit, fake_transit
 
 KINDS = ["file", "aws-kms", "transit"]
 

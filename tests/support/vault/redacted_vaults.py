@@ -13,17 +13,17 @@ from lifeboat_alf import ids, merkle, redactions
 from lifeboat_alf.redactions import Edit, Redaction, Replacement
 from lifeboat_alf.state import BodyAbsent
 from lifeboat_alf.testing import AGENT_ID
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.store import disk
-from lifeboat_endpoint.vault import Draft, EntryPut, HistoryItem, RecordPut, Vault
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.trusted import Trusted
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.store import disk
+from lifeboat_vault.vault import Draft, EntryPut, HistoryItem, RecordPut, Vault
 from support.adapters.canaries import HEAD, TAIL
 from support.adapters.canary_scan import Leak, Scanner
 from support.endpoint.sealed import new_sealer
-from support.endpoint.vaults import START, commit, create, edit
+from support.vault.vaults import START, commit, create, edit
 
 TIME = "2026-11-21T09:00:00.000Z"
 USER = UserKey.generate()

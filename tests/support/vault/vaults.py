@@ -10,8 +10,8 @@ from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Leaf, State
 from lifeboat_alf.testing import AGENT_ID, record
-from lifeboat_endpoint.remote.contract import FileKey
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
+from lifeboat_vault.remote.contract import FileKey
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault
 
 START = datetime(2026, 11, 20, 12, tzinfo=UTC)
 QUARTER = "memory/partitions/2026-Q4.jsonl"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_endpoint.at_rest.key_sources import registry, service
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
-from support.endpoint.fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
-from support.endpoint.key_places import behind_a_proxy
+from lifeboat_vault.at_rest.key_sources import registry, service
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
+from support.vault.fake_kms import ACCESS_KEY, REGION, SECRET_KEY, FakeKms, arn, fake_kms
+from support.vault.key_places import behind_a_proxy
 
 SECRET = bytes(range(200))
 OUTSIDE = Path("/srv/lifeboat")

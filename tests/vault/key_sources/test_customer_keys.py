@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.at_rest import held_keys
-from lifeboat_endpoint.at_rest.key_sources import local, service
 from lifeboat_endpoint.endpoint import Endpoint
-from lifeboat_endpoint.errors import KeySourceRefused
 from lifeboat_endpoint.maintenance.proving import prove
 from lifeboat_endpoint.server import app
-from support.endpoint.fake_transit import FakeTransit, fake_transit
-from support.endpoint.key_places import KeyPlace, key_place
+from lifeboat_vault.at_rest import held_keys
+from lifeboat_vault.at_rest.key_sources import local, service
+from lifeboat_vault.errors import KeySourceRefused
 from support.endpoint.served_apps import ServedApp, bearer, push_delta
+from support.vault.fake_transit import FakeTransit, fake_transit
+from support.vault.key_places import KeyPlace, key_place
 from support.waiting import until
 
 SERVICES = ["aws-kms", "transit"]

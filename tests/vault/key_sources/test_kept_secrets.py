@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from lifeboat_endpoint.at_rest import kept_secrets
-from lifeboat_endpoint.at_rest.key_sources import registry, service
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked
-from support.endpoint.fake_transit import FakeKey, FakeTransit, fake_transit
+from lifeboat_vault.at_rest import kept_secrets
+from lifeboat_vault.at_rest.key_sources import registry, service
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked
+from support.vault.fake_transit import FakeKey, FakeTransit, fake_transit
 
 OUTSIDE = Path("/srv/lifeboat")
 

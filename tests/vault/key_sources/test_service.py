@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lifeboat_endpoint.at_rest.key_sources import service
-from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
+from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources.service import ServiceKey
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 from support.patience import patience
 from support.waiting import until
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import trustme
 
-from lifeboat_endpoint.at_rest.key_sources import registry, service
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
-from support.endpoint.fake_transit import TOKEN, FakeTransit, fake_transit
-from support.endpoint.key_places import behind_a_proxy
+from lifeboat_vault.at_rest.key_sources import registry, service
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 from support.talking_server import status
+from support.vault.fake_transit import TOKEN, FakeTransit, fake_transit
+from support.vault.key_places import behind_a_proxy
 
 SECRET = bytes(range(200))
 OUTSIDE = Path("/srv/lifeboat")

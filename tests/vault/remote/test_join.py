@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lifeboat_endpoint.errors import JoinInvalid
-from lifeboat_endpoint.remote.join import Join, is_join_line, line, parse
+from lifeboat_vault.errors import JoinInvalid
+from lifeboat_vault.remote.join import Join, is_join_line, line, parse
 
 TOKEN = "lb_" + "example0" + "_" + "A-_z" * 10 + "abc"
 PIN = "0123456789abcdef" * 4

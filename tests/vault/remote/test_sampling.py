@@ -10,11 +10,11 @@ import pytest
 
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import MemoryState, record
-from lifeboat_endpoint.remote import sampling
-from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
 from lifeboat_keys import signing
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote import sampling
+from lifeboat_vault.remote.contract import RemoteSequence, RemoteVerification
 
 
 @pytest.fixture

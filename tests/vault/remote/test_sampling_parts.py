@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lifeboat_alf.state import Entry, Leaf, Record
-from lifeboat_endpoint.remote.sampling import Sample, parts
+from lifeboat_vault.remote.sampling import Sample, parts
 
 _LEAF = Leaf(b"digest", b"salt")
 

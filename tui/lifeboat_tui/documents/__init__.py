@@ -8,7 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.errors import OtherRelease
+from lifeboat_core.errors import OtherRelease
 
 Document = TypeVar("Document")
 

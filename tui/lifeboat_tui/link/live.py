@@ -10,11 +10,11 @@ from datetime import datetime
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import NotRunning
 from lifeboat_daemon.control import methods
 from lifeboat_daemon.control.async_client import AsyncClient
 from lifeboat_daemon.control.commands import Commands, Said
 from lifeboat_daemon.control.door import Door
-from lifeboat_daemon.errors import NotRunning
 from lifeboat_tui.link import CONNECTION, Connection, Stage, Tell
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0

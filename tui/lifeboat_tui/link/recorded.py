@@ -14,9 +14,9 @@ import msgspec
 from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import BadRequest
 from lifeboat_daemon.control import failures
 from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.errors import BadRequest
 from lifeboat_tui.link import Connection, Stage, Tell
 
 

@@ -10,7 +10,7 @@ from textual.content import Content
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.words import argument
+from lifeboat_core.texts.words import argument
 from lifeboat_tui.documents.log import Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.text import local_day, local_time, plain

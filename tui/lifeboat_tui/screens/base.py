@@ -19,8 +19,8 @@ from textual.worker import Worker, WorkerState
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.texts.words import argument
 from lifeboat_daemon.control.commands import Said
-from lifeboat_daemon.words import argument
 from lifeboat_tui.acts import EVERYWHERE, PLACES, READ_ONLY, Act
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.link import Link, Tell

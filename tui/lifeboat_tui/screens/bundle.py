@@ -7,7 +7,7 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.words import argument
+from lifeboat_core.texts.words import argument
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.doctor import Bundle

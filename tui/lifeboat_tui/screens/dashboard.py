@@ -11,7 +11,7 @@ from textual.content import Content
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.words import count_text
+from lifeboat_core.texts.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.log import Entry, Log

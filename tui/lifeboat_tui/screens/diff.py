@@ -12,7 +12,7 @@ from textual.containers import Horizontal
 from textual.widgets import Static
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.words import argument, count_text
+from lifeboat_core.texts.words import argument, count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.diff import Difference, Moment

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lifeboat_daemon.words import count_text, path_text
+from lifeboat_core.texts.words import count_text, path_text
 from lifeboat_tui.documents.diff import Difference, File, Record
 from lifeboat_tui.widgets.diff_view import ADDED, NOTE, PLACE, REMOVED, TITLE, Line
 

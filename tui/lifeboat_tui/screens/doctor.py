@@ -12,8 +12,8 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
+from lifeboat_core.texts.words import count_text
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.doctor import Examination, Finding

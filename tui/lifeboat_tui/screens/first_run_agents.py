@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.words import count_text
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Discovered, Found
 from lifeboat_tui.link import Tell

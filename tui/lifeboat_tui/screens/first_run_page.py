@@ -12,8 +12,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Input, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.machine.folder_addresses import whole_path
 from lifeboat_daemon.control.commands import Said
-from lifeboat_daemon.folder_addresses import whole_path
 from lifeboat_tui.documents.first_run import Away, Plan
 from lifeboat_tui.link import Tell
 from lifeboat_tui.text import plain

@@ -8,8 +8,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Input, Static
 
+from lifeboat_core.texts.words import listed
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import listed
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import SecondCopies, SecondCopy
 from lifeboat_tui.link import Tell

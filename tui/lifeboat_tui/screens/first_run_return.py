@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.widgets import Input, RadioSet, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.texts.words import argument, state_folder_words, time_text
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import argument, state_folder_words, time_text
 from lifeboat_tui import documents
 from lifeboat_tui.documents.first_run import Away, Plan, Restored, There
 from lifeboat_tui.documents.restore import Files

@@ -11,8 +11,8 @@ from textual.widgets import Static
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import OtherRelease
 from lifeboat_daemon.control.commands import Said
-from lifeboat_daemon.errors import OtherRelease
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.keys import KeyStatus, Machine, Rotation

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from textual.content import Content
 
-from lifeboat_daemon.words import count_text, when_text
+from lifeboat_core.texts.words import count_text, when_text
 from lifeboat_tui.documents.records import Before, Link, Memory, Provenance, Shown
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.text import local_day, plain

@@ -17,8 +17,8 @@ from textual.widgets import Button, ContentSwitcher, Input
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.errors import CommandLost
 from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.errors import CommandLost
 from lifeboat_tui import documents
 from lifeboat_tui.acts import PLACES, Act
 from lifeboat_tui.documents.purge import Purged, Remote

@@ -10,7 +10,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, RadioSet, Static
 
-from lifeboat_daemon.words import count_text
+from lifeboat_core.texts.words import count_text
 from lifeboat_tui.documents.purge import Purged
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.purge_lines import painted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lifeboat_daemon.words import count_text, listed, path_text
+from lifeboat_core.texts.words import count_text, listed, path_text
 from lifeboat_tui.documents.purge import Hit, Purged, Remote, Sight
 from lifeboat_tui.screens.purge_wanted import Wanted
 from lifeboat_tui.widgets.table import Cell, Column, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from lifeboat_daemon.words import count_text, listed, path_text, time_text, when_text
+from lifeboat_core.texts.words import count_text, listed, path_text, time_text, when_text
 from lifeboat_tui.documents.purge import Purged, Remote
 from lifeboat_tui.documents.receipts import DONE, WAITING, Audited, Finding, Here, Listed, Receipt, Shown, Vault
 from lifeboat_tui.screens.purge_plan import NEVER, what_goes

@@ -8,7 +8,7 @@ import os
 from textual import work
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.words import count_text, path_text
+from lifeboat_core.texts.words import count_text, path_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.purge import Purged

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.words import count_text
+from lifeboat_core.texts.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.receipts import Listed, Receipts

@@ -9,7 +9,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.folder_addresses import whole_path
+from lifeboat_core.machine.folder_addresses import whole_path
 from lifeboat_tui import documents
 from lifeboat_tui.documents.remotes import Met
 from lifeboat_tui.link import Link

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from textual.content import Content
 
-from lifeboat_daemon.health.states import worst
-from lifeboat_daemon.words import count_text
+from lifeboat_core.health.states import worst
+from lifeboat_core.texts.words import count_text
 from lifeboat_tui.documents.receipts import Listed, Vault
 from lifeboat_tui.documents.remotes import Adoption, Away, Met, SecondCopy, Tried
 from lifeboat_tui.glyphs import STYLES, Glyphs

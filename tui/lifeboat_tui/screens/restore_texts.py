@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.words import argument, count_text, time_text
+from lifeboat_core.texts.words import argument, count_text, time_text
 from lifeboat_tui.documents.restore import Credential, Done, Files, Item, Plan
 from lifeboat_tui.screens.restore_words import Wanted
 from lifeboat_tui.text import plain, size

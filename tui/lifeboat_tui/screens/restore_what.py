@@ -10,7 +10,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from lifeboat_daemon.words import count_text
+from lifeboat_core.texts.words import count_text
 from lifeboat_tui import documents
 from lifeboat_tui.documents.restore import Everyone, Here, Plan
 from lifeboat_tui.screens.restore_files import ChooseFiles

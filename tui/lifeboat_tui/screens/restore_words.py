@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from lifeboat_daemon.words import argument
+from lifeboat_core.texts.words import argument
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from textual.worker import Worker
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
+from lifeboat_core.texts.words import argument, time_text
 from lifeboat_daemon.control.commands import Progress
-from lifeboat_daemon.words import argument, time_text
 from lifeboat_tui import documents
 from lifeboat_tui.acts import Act
 from lifeboat_tui.documents.diff import Difference

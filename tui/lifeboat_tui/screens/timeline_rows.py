@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from lifeboat_alf import times
-from lifeboat_daemon.words import change_groups, count_text
+from lifeboat_core.texts.words import change_groups, count_text
 from lifeboat_tui.documents.timeline import Activity, Entry
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.screens.diff_lines import FILES, MEMORIES, OTHERS, Change, lines_of

@@ -13,8 +13,8 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from lifeboat_alf.errors import LifeboatError
+from lifeboat_core.errors import Cancelled
 from lifeboat_daemon.control.commands import Progress, Said
-from lifeboat_daemon.errors import Cancelled
 from lifeboat_tui.glyphs import Glyphs
 from lifeboat_tui.text import plain
 from lifeboat_tui.widgets.running import Running

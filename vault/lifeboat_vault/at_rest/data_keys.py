@@ -19,15 +19,15 @@ from typing import Self
 from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
-from lifeboat_endpoint.at_rest.key_document import KeyDocument, WrappedKey, decoded, encoded, payload, unpacked
-from lifeboat_endpoint.at_rest.key_documents import KeyDocuments
-from lifeboat_endpoint.at_rest.key_sources import registry
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.operations import key_wanted
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.held_keys import Given, HeldKeys, let_go_when_refused
+from lifeboat_vault.at_rest.key_document import KeyDocument, WrappedKey, decoded, encoded, payload, unpacked
+from lifeboat_vault.at_rest.key_documents import KeyDocuments
+from lifeboat_vault.at_rest.key_sources import registry
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.at_rest.keyed import KEY_BYTES, KeyedSealer, new_key_id
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.operations import key_wanted
 
 TENANT, AGENT = "tenant", "agent"
 SCOPES = (TENANT, AGENT)

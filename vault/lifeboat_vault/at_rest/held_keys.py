@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_endpoint.at_rest.keyed import SealingKeys, sealing_keys
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway
+from lifeboat_vault.at_rest.keyed import SealingKeys, sealing_keys
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway
 
 _PATIENCE = 2.0
 """Seconds that a thread waits for another one, which asks for the same key."""

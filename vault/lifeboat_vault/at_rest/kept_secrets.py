@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, VaultDamaged
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 
 
 class Notes(Protocol):

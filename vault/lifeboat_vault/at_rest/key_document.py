@@ -9,9 +9,9 @@ from typing import Any, Self
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_endpoint.at_rest.keyed import KEY_BYTES
-from lifeboat_endpoint.errors import VaultDamaged
 from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_vault.at_rest.keyed import KEY_BYTES
+from lifeboat_vault.errors import VaultDamaged
 
 KIND, VERSION = "lifeboat data keys", 1
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.lock_file import locked
+from lifeboat_vault import errors
+from lifeboat_vault.store.disk import translated
+from lifeboat_vault.store.lock_file import locked
 
 FILE = "keys.json"
 LOCK = "keys.lock"

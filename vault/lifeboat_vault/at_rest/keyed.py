@@ -24,8 +24,8 @@ from nacl.bindings import (
 )
 from nacl.exceptions import CryptoError
 
-from lifeboat_endpoint.at_rest.sealer import HEADER_BYTES, KEY_ID_BYTES, NONCE_BYTES, VERSION, key_id_of
-from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
+from lifeboat_vault.at_rest.sealer import HEADER_BYTES, KEY_ID_BYTES, NONCE_BYTES, VERSION, key_id_of
+from lifeboat_vault.errors import OtherDataKey, VaultDamaged
 
 KEY_BYTES = 32
 _PAD = 32

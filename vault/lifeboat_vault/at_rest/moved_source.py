@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused, VaultDamaged
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused, VaultDamaged
 
 _CONTEXT = b"lifeboat key source "
 _MOST = 50

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from lifeboat_endpoint.at_rest.sealer import Sealer
-from lifeboat_endpoint.store.protocols import BlobStore
+from lifeboat_vault.at_rest.sealer import Sealer
+from lifeboat_vault.store.protocols import BlobStore
 
 
 class SealedBlobs:

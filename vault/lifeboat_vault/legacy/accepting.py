@@ -20,11 +20,11 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, Partition, Record, State
-from lifeboat_endpoint.errors import DraftInvalid, RemoteRefused, StaleBase
-from lifeboat_endpoint.legacy.memory import Memory, check, purged_ids
-from lifeboat_endpoint.legacy.notes import changed_notes
-from lifeboat_endpoint.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
-from lifeboat_endpoint.vault.empty_state import EmptyState
+from lifeboat_vault.errors import DraftInvalid, RemoteRefused, StaleBase
+from lifeboat_vault.legacy.memory import Memory, check, purged_ids
+from lifeboat_vault.legacy.notes import changed_notes
+from lifeboat_vault.vault import FIRST_EPOCH, Draft, EntryPut, RecordPut, SequenceRow, Vault, VaultState
+from lifeboat_vault.vault.empty_state import EmptyState
 
 WRITER = "older client"
 """Who wrote such a state, as `SequenceRow.writer` says it: those clients have no name of their own."""

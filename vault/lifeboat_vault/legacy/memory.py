@@ -18,7 +18,7 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.lifecycle import Scribe, Step
 from lifeboat_alf.partitions import Ledger
 from lifeboat_alf.state import Partition, Record, State
-from lifeboat_endpoint.vault import RecordPut, Vault
+from lifeboat_vault.vault import RecordPut, Vault
 
 FOLDER = "memory/"
 """Where that client looks for partitions that no manifest names yet."""

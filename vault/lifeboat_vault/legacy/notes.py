@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from lifeboat_alf import records
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.legacy.sections import Section, join, split
+from lifeboat_vault.legacy.sections import Section, join, split
 
 _LAST = 1 << 62
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")

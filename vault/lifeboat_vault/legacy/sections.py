@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from lifeboat_endpoint.legacy.line_ends import WrittenLine, counterparts, written_lines
+from lifeboat_vault.legacy.line_ends import WrittenLine, counterparts, written_lines
 
 _WHOLE = "active-context"
 """A file with this in its path is one memory, byte for byte."""

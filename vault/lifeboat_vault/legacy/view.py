@@ -19,8 +19,8 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import DOCUMENT_FIELDS
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Record, Sequence, State, path_key
-from lifeboat_endpoint.legacy.accepting import REDACTED
-from lifeboat_endpoint.legacy.notes import gathered, is_database
+from lifeboat_vault.legacy.accepting import REDACTED
+from lifeboat_vault.legacy.notes import gathered, is_database
 
 _DOCUMENTS = (layout.IDENTITY, layout.PRINCIPALS, layout.CREDENTIALS)
 _MADE_HERE = ("agent", "partitions", "raw_sources", "raw_state", "sync", "layers", DOCUMENT_FIELDS)

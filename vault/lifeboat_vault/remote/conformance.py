@@ -10,10 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lifeboat_endpoint.remote.checks import appending, fetching, redacting, tampering
-from lifeboat_endpoint.remote.checks.trial import Trial
-from lifeboat_endpoint.remote.contract import Remote
 from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.checks import appending, fetching, redacting, tampering
+from lifeboat_vault.remote.checks.trial import Trial
+from lifeboat_vault.remote.contract import Remote
 
 Fresh = Callable[[], Remote]
 """Opens the remote, each time as another machine would. Whoever gives it closes what it opened."""

@@ -3,7 +3,7 @@ process.
 
 A bundle is an `.alf` snapshot or an `.alf-delta` (see `lifeboat_alf`), in clear: remotes that may read nothing encrypt
 on this side. Numbers are the writer's and mean the same state everywhere. All methods raise RemoteError (see
-`lifeboat_endpoint.errors`), and what is retryable says so. A remote belongs to one thread.
+`lifeboat_vault.errors`), and what is retryable says so. A remote belongs to one thread.
 
 `conformance` holds what every remote must do.
 """

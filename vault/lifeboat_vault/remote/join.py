@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from lifeboat_endpoint.errors import JoinInvalid
+from lifeboat_vault.errors import JoinInvalid
 
 PREFIX = "lifeboat+"
 _PIN = re.compile(r"[0-9a-f]{64}\Z")

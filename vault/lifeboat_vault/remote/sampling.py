@@ -11,8 +11,8 @@ from lifeboat_alf import attachments, merkle
 from lifeboat_alf import state as states
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.state import ABSENT_LEAF, Entry, Record, State
-from lifeboat_endpoint.remote.contract import RemoteSequence, RemoteVerification
 from lifeboat_keys import signing
+from lifeboat_vault.remote.contract import RemoteSequence, RemoteVerification
 
 T = TypeVar("T")
 

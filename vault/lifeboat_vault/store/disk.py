@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 
 LARGEST_INLINE = 256 << 10
 """Bytes: up to here a row is cheaper to write and to read than a file of its own."""

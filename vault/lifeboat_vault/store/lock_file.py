@@ -9,7 +9,7 @@ from pathlib import Path
 import filelock
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 
 
 @contextlib.contextmanager

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store import schema
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_vault import errors
+from lifeboat_vault.store import schema
+from lifeboat_vault.store.disk import translated
+from lifeboat_vault.store.protocols import MetadataStore
 
 Steps = Mapping[int, Sequence[str]]
 

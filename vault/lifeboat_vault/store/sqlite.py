@@ -18,10 +18,10 @@ from pathlib import Path
 
 from sqlite_utils import Database
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store import read_only, schema
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.protocols import Parameters, Row
+from lifeboat_vault import errors
+from lifeboat_vault.store import read_only, schema
+from lifeboat_vault.store.disk import translated
+from lifeboat_vault.store.protocols import Parameters, Row
 
 BUSY_SECONDS = 10.0
 _LOG_LIMIT = 16 << 20

@@ -6,8 +6,8 @@ from lifeboat_alf import merkle
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import Leaf
-from lifeboat_endpoint.errors import DraftInvalid
-from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Known
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault.redacted import NOTHING_KNOWN, Known
 
 
 class Arriving:

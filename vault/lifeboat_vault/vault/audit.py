@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from lifeboat_alf import codec, times
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.rows import AuditRow, json_of
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.rows import AuditRow, json_of
 
 START = b"lifeboat audit 1"
 """What the first row of all follows from."""

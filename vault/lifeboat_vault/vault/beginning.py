@@ -9,15 +9,15 @@ from pathlib import Path
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer, key_id_of
-from lifeboat_endpoint.store import schema
-from lifeboat_endpoint.store.disk import translated
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import audit, digest
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import DECISION, SEED, Columns
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer, key_id_of
+from lifeboat_vault.store import schema
+from lifeboat_vault.store.disk import translated
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import audit, digest
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import DECISION, SEED, Columns
 
 FIRST_EPOCH = 1
 RECORD_SEED = "record_seed"

@@ -17,10 +17,10 @@ from lifeboat_alf.state import (
     Sequence,
     path_key,
 )
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.objects import Objects
-from lifeboat_endpoint.vault.state import entry_of, gone_of, has_line, is_held, object_of, record_of
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.objects import Objects
+from lifeboat_vault.vault.state import entry_of, gone_of, has_line, is_held, object_of, record_of
 
 
 def between(

@@ -16,10 +16,10 @@ from functools import cached_property
 
 from lifeboat_alf import merkle
 from lifeboat_alf.ids import SEED_BYTES
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.errors import OtherDataKey, VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import statements as sql
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.errors import OtherDataKey, VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import statements as sql
 
 BODY, SALT, SHA256, META = "body", "salt", "sha256", "meta"
 PATH, PARTITION = "path", "partition"

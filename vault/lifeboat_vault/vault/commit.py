@@ -17,15 +17,15 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, Leaf, Sequence
-from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import audit, digest
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.arriving import Arriving
-from lifeboat_endpoint.vault.columns import META
-from lifeboat_endpoint.vault.draft import Body, Draft, EntryPut, RecordPut
-from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
-from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Known
+from lifeboat_vault.errors import DraftInvalid, VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import audit, digest
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.arriving import Arriving
+from lifeboat_vault.vault.columns import META
+from lifeboat_vault.vault.draft import Body, Draft, EntryPut, RecordPut
+from lifeboat_vault.vault.objects import Objects, ObjectWriter
+from lifeboat_vault.vault.redacted import NOTHING_KNOWN, Known
 
 Sign = Callable[[Sequence], JsonObject | None]
 

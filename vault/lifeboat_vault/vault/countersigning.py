@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.vault.rows import SequenceRow
-from lifeboat_endpoint.vault.verification import Finding
 from lifeboat_keys import signing
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.vault.rows import SequenceRow
+from lifeboat_vault.vault.verification import Finding
 
 
 @dataclass(frozen=True, slots=True)

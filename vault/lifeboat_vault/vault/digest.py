@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from lifeboat_alf import merkle
 from lifeboat_alf.state import LEAF_BYTES
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import BUCKETS, META, Columns
-from lifeboat_endpoint.vault.rows import json_of
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import BUCKETS, META, Columns
+from lifeboat_vault.vault.rows import json_of
 
 Item = tuple[int, bytes, bytes]
 """(bucket, key, item hash)"""

@@ -13,7 +13,7 @@ from lifeboat_alf.apply import AppliedState
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Leaf, Operation, Record, State, path_key
-from lifeboat_endpoint.errors import DraftInvalid
+from lifeboat_vault.errors import DraftInvalid
 
 Body = bytes | Path | Callable[[], bytes]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence
-from lifeboat_endpoint.vault.beginning import FIRST_EPOCH
+from lifeboat_vault.vault.beginning import FIRST_EPOCH
 
 
 class EmptyState:

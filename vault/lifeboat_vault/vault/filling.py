@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from lifeboat_alf import merkle
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.state import SALT_BYTES, BodyAbsent, Leaf
-from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import Columns
-from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
-from lifeboat_endpoint.vault.redacted import Known
+from lifeboat_vault.errors import DraftInvalid, VaultDamaged
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import Columns
+from lifeboat_vault.vault.objects import Objects, ObjectWriter
+from lifeboat_vault.vault.redacted import Known
 
 
 class Artifacts:

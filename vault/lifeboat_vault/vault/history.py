@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Leaf
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import META, Columns
-from lifeboat_endpoint.vault.rows import json_of
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import META, Columns
+from lifeboat_vault.vault.rows import json_of
 
 
 class HistoryItem(NamedTuple):

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from lifeboat_alf import times
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Leaf, State
-from lifeboat_endpoint.errors import DraftInvalid
-from lifeboat_endpoint.vault import objects, restating
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.purging import VaultPurging
-from lifeboat_endpoint.vault.reading import DAMAGE, DAMAGE_FOUND, DAMAGED_STATES
-from lifeboat_endpoint.vault.restating import Restated, Restating
-from lifeboat_endpoint.vault.verification import Verification
 from lifeboat_keys import signing
+from lifeboat_vault.errors import DraftInvalid
+from lifeboat_vault.vault import objects, restating
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.purging import VaultPurging
+from lifeboat_vault.vault.reading import DAMAGE, DAMAGE_FOUND, DAMAGED_STATES
+from lifeboat_vault.vault.restating import Restated, Restating
+from lifeboat_vault.vault.verification import Verification
 
 
 class VaultMending(VaultPurging):

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 from lifeboat_alf import merkle
 from lifeboat_alf.state import SALT_BYTES, BodyAbsent, Leaf
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore
-from lifeboat_endpoint.vault import encoding
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import UNSEALED, Columns
-from lifeboat_endpoint.vault.encoding import Encoded
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore
+from lifeboat_vault.vault import encoding
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import UNSEALED, Columns
+from lifeboat_vault.vault.encoding import Encoded
 
 LARGEST_PLAIN_LINE = 8 << 10
 DEEPEST_CHAIN = 16

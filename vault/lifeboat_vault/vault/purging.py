@@ -11,17 +11,17 @@ from lifeboat_alf.errors import RedactionInvalid, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.vault import objects, redacted, redacting, resealing
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.beginning import RECORD_SEED, new_seed
-from lifeboat_endpoint.vault.columns import REDACTION, SEED
-from lifeboat_endpoint.vault.reading import Moment, text_of
-from lifeboat_endpoint.vault.redacted import REFUSED, SIGNED
-from lifeboat_endpoint.vault.redacting import Destroyed
-from lifeboat_endpoint.vault.writing import VaultWriting
 from lifeboat_keys.redacting import verify
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault import errors
+from lifeboat_vault.vault import objects, redacted, redacting, resealing
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.beginning import RECORD_SEED, new_seed
+from lifeboat_vault.vault.columns import REDACTION, SEED
+from lifeboat_vault.vault.reading import Moment, text_of
+from lifeboat_vault.vault.redacted import REFUSED, SIGNED
+from lifeboat_vault.vault.redacting import Destroyed
+from lifeboat_vault.vault.writing import VaultWriting
 
 PURGE = "purge"
 """The kind of the audit row of a redaction that was applied; its details are the record of ALF §3.1.11."""

@@ -16,22 +16,22 @@ from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.state import BodyAbsent, Changes, Leaf
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import audit, changes, history, objects, redacted, verification, versions
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.beginning import RECORD_SEED, opened_seed
-from lifeboat_endpoint.vault.columns import DECISION, LABEL, Columns
-from lifeboat_endpoint.vault.commit import content_of, text_key
-from lifeboat_endpoint.vault.filling import Artifacts
-from lifeboat_endpoint.vault.history import EntryStay, HistoryItem
-from lifeboat_endpoint.vault.objects import Stored
-from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN, Counts, Known, RedactionRow
-from lifeboat_endpoint.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
-from lifeboat_endpoint.vault.state import VaultState
-from lifeboat_endpoint.vault.verification import Verification, Verifier
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_vault.vault import audit, changes, history, objects, redacted, verification, versions
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.beginning import RECORD_SEED, opened_seed
+from lifeboat_vault.vault.columns import DECISION, LABEL, Columns
+from lifeboat_vault.vault.commit import content_of, text_key
+from lifeboat_vault.vault.filling import Artifacts
+from lifeboat_vault.vault.history import EntryStay, HistoryItem
+from lifeboat_vault.vault.objects import Stored
+from lifeboat_vault.vault.redacted import NOTHING_KNOWN, Counts, Known, RedactionRow
+from lifeboat_vault.vault.rows import AuditRow, Pin, SequenceRow, json_of, sequence_row
+from lifeboat_vault.vault.state import VaultState
+from lifeboat_vault.vault.verification import Verification, Verifier
 
 ALL = 2**62
 """More rows than there are."""

@@ -9,12 +9,12 @@ from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.joining import confirmed
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_alf.state import Leaf
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import REDACTION, Columns
-from lifeboat_endpoint.vault.objects import Objects
-from lifeboat_endpoint.vault.rows import json_of
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import REDACTION, Columns
+from lifeboat_vault.vault.objects import Objects
+from lifeboat_vault.vault.rows import json_of
 
 REFUSED = "refused"
 """What stands where a waiting redaction says until when it waits, once its owner refused it."""

@@ -13,15 +13,15 @@ from typing import NamedTuple
 from lifeboat_alf import merkle
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.state import BodyAbsent, Leaf
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import encoding
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import Columns
-from lifeboat_endpoint.vault.encoding import Encoded
-from lifeboat_endpoint.vault.objects import Objects, ObjectWriter, Stored
-from lifeboat_endpoint.vault.redacted import holds_old
-from lifeboat_endpoint.vault.thinning import reencode_resting
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import encoding
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import Columns
+from lifeboat_vault.vault.encoding import Encoded
+from lifeboat_vault.vault.objects import Objects, ObjectWriter, Stored
+from lifeboat_vault.vault.redacted import holds_old
+from lifeboat_vault.vault.thinning import reencode_resting
 
 _KEPT = 64 << 20
 """Bytes of bodies that are at hand while others that rest on them are read."""

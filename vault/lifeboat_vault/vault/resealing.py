@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import digest
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import DECISION, LABEL, META, REDACTION, SEED, Columns
-from lifeboat_endpoint.vault.commit import content_key
-from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_vault.vault import digest
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import DECISION, LABEL, META, REDACTION, SEED, Columns
+from lifeboat_vault.vault.commit import content_key
+from lifeboat_vault.vault.objects import Objects, ObjectWriter
 
 _PAGE = 200
 _TEXTS = (

@@ -15,18 +15,18 @@ from typing import NamedTuple
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, GoneRecord, Leaf, Record, State
-from lifeboat_endpoint.errors import DraftInvalid, VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import digest
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.arriving import Arriving
-from lifeboat_endpoint.vault.columns import META
-from lifeboat_endpoint.vault.commit import content_key
-from lifeboat_endpoint.vault.objects import Objects, ObjectWriter
-from lifeboat_endpoint.vault.redacted import Known
-from lifeboat_endpoint.vault.rows import SequenceRow, json_of
-from lifeboat_endpoint.vault.stays import KeptNumbers, Stay, put_right
-from lifeboat_endpoint.vault.thinning import drop_objects, reencode_resting
+from lifeboat_vault.errors import DraftInvalid, VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import digest
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.arriving import Arriving
+from lifeboat_vault.vault.columns import META
+from lifeboat_vault.vault.commit import content_key
+from lifeboat_vault.vault.objects import Objects, ObjectWriter
+from lifeboat_vault.vault.redacted import Known
+from lifeboat_vault.vault.rows import SequenceRow, json_of
+from lifeboat_vault.vault.stays import KeptNumbers, Stay, put_right
+from lifeboat_vault.vault.thinning import drop_objects, reencode_resting
 
 Item = Entry | Record | GoneRecord
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from lifeboat_alf import times
-from lifeboat_endpoint.vault.rows import SequenceRow
+from lifeboat_vault.vault.rows import SequenceRow
 
 LARGEST_SHARE = 10
 """One run drops at most one part in ten, so that a wrong time cannot cost the history."""

@@ -10,8 +10,8 @@ import msgspec
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import Row
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection, Iterator
 
 from lifeboat_alf.redactions import NONE, Redactions
 from lifeboat_alf.state import Entry, GoneRecord, Leaf, Record, Sequence, path_key
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import Columns
-from lifeboat_endpoint.vault.objects import Objects, Stored
-from lifeboat_endpoint.vault.rows import json_of
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import Columns
+from lifeboat_vault.vault.objects import Objects, Stored
+from lifeboat_vault.vault.rows import json_of
 
 
 class VaultState:

@@ -8,13 +8,13 @@ from datetime import datetime
 
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent
-from lifeboat_endpoint.errors import VaultDamaged
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.objects import ObjectWriter
-from lifeboat_endpoint.vault.retention import Retention, to_drop
-from lifeboat_endpoint.vault.rows import SequenceRow
+from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.objects import ObjectWriter
+from lifeboat_vault.vault.retention import Retention, to_drop
+from lifeboat_vault.vault.rows import SequenceRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,24 +16,24 @@ from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import FileOperations, SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.at_rest.sealer import PLAIN, Sealer
-from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.store.migrations import migrate
-from lifeboat_endpoint.store.sqlite import SqliteStore
-from lifeboat_endpoint.vault import countersigning, digest, objects, redacted, resealing, runs, versions
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.beginning import begin
-from lifeboat_endpoint.vault.columns import LABEL, Columns
-from lifeboat_endpoint.vault.commit import Commit, Origin, Sign
-from lifeboat_endpoint.vault.countersigning import Countersigned
-from lifeboat_endpoint.vault.draft import Draft
-from lifeboat_endpoint.vault.mending import VaultMending
-from lifeboat_endpoint.vault.reading import LAST_VERIFIED, Moment, text_of
-from lifeboat_endpoint.vault.retention import Retention
-from lifeboat_endpoint.vault.rows import SequenceRow, sequence_row
-from lifeboat_endpoint.vault.thinning import ThinReport, thin
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault import errors
+from lifeboat_vault.at_rest.sealer import PLAIN, Sealer
+from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.migrations import migrate
+from lifeboat_vault.store.sqlite import SqliteStore
+from lifeboat_vault.vault import countersigning, digest, objects, redacted, resealing, runs, versions
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.beginning import begin
+from lifeboat_vault.vault.columns import LABEL, Columns
+from lifeboat_vault.vault.commit import Commit, Origin, Sign
+from lifeboat_vault.vault.countersigning import Countersigned
+from lifeboat_vault.vault.draft import Draft
+from lifeboat_vault.vault.mending import VaultMending
+from lifeboat_vault.vault.reading import LAST_VERIFIED, Moment, text_of
+from lifeboat_vault.vault.retention import Retention
+from lifeboat_vault.vault.rows import SequenceRow, sequence_row
+from lifeboat_vault.vault.thinning import ThinReport, thin
 
 FILE = "vault.db"
 BODIES = "objects"

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from lifeboat_alf import merkle
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Leaf
-from lifeboat_endpoint.errors import VaultDamaged, VaultUnusable
-from lifeboat_endpoint.store.protocols import BlobStore, MetadataStore, Row
-from lifeboat_endpoint.vault import audit, digest, redacted
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import Columns
-from lifeboat_endpoint.vault.objects import Objects
-from lifeboat_endpoint.vault.redacted import NOTHING_KNOWN
-from lifeboat_endpoint.vault.rows import SequenceRow, json_of
 from lifeboat_keys import redacting, signing
 from lifeboat_keys.signing import Verdict
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.errors import VaultDamaged, VaultUnusable
+from lifeboat_vault.store.protocols import BlobStore, MetadataStore, Row
+from lifeboat_vault.vault import audit, digest, redacted
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import Columns
+from lifeboat_vault.vault.objects import Objects
+from lifeboat_vault.vault.redacted import NOTHING_KNOWN
+from lifeboat_vault.vault.rows import SequenceRow, json_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 from lifeboat_alf import layout, metas
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint.store.protocols import MetadataStore, Row
-from lifeboat_endpoint.vault import audit
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import META, Columns
-from lifeboat_endpoint.vault.objects import ObjectWriter
-from lifeboat_endpoint.vault.retention import is_protected
-from lifeboat_endpoint.vault.rows import SequenceRow, json_of
-from lifeboat_endpoint.vault.thinning import ThinReport, reencode_resting
+from lifeboat_vault.store.protocols import MetadataStore, Row
+from lifeboat_vault.vault import audit
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import META, Columns
+from lifeboat_vault.vault.objects import ObjectWriter
+from lifeboat_vault.vault.retention import is_protected
+from lifeboat_vault.vault.rows import SequenceRow, json_of
+from lifeboat_vault.vault.thinning import ThinReport, reencode_resting
 
 LARGE_TIER = 3
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_endpoint.vault import audit, objects
-from lifeboat_endpoint.vault import statements as sql
-from lifeboat_endpoint.vault.columns import DECISION
-from lifeboat_endpoint.vault.reading import VaultReading
+from lifeboat_vault.vault import audit, objects
+from lifeboat_vault.vault import statements as sql
+from lifeboat_vault.vault.columns import DECISION
+from lifeboat_vault.vault.reading import VaultReading
 
 
 class VaultWriting(VaultReading):

@@ -19,18 +19,18 @@ from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import State
-from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed import bundles, looking, states
-from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, size_of
-from lifeboat_daemon.remotes.sealed.chain import Chain
-from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.heads import Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.redacting import Here, key_away
-from lifeboat_daemon.remotes.sealed.rewriting import knows
-from lifeboat_endpoint.errors import RemoteRefused
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_core.remotes.contract import Material
+from lifeboat_core.remotes.sealed import bundles, looking, states
+from lifeboat_core.remotes.sealed.bundles import Checked, Shelf, size_of
+from lifeboat_core.remotes.sealed.chain import Chain
+from lifeboat_core.remotes.sealed.head import Head
+from lifeboat_core.remotes.sealed.heads import Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
+from lifeboat_core.remotes.sealed.redacting import Here, key_away
+from lifeboat_core.remotes.sealed.rewriting import knows
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import RemoteRefused
+from lifeboat_vault.remote.contract import Bundle
 
 
 class Arriving:

@@ -17,14 +17,14 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Sequence
-from lifeboat_daemon.remotes.sealed import file_names
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_core.remotes.sealed import file_names
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.head import FileReference
+from lifeboat_core.remotes.sealed.owner import Owner
 from lifeboat_keys import age, signing
 from lifeboat_keys.errors import AgeError, AgeMissing, NotForYourKey
+from lifeboat_vault.errors import RemoteDamaged, RemoteRefused
+from lifeboat_vault.remote.contract import Bundle
 
 _PIECE = 1 << 20
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from lifeboat_daemon.remotes.sealed.head import Row
-from lifeboat_endpoint.errors import UnknownThere
+from lifeboat_core.remotes.sealed.head import Row
+from lifeboat_vault.errors import UnknownThere
 
 
 class Chain:

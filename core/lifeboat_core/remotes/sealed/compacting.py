@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lifeboat_daemon.remotes.sealed.chain import Chain
-from lifeboat_daemon.remotes.sealed.head import Grown, Row
+from lifeboat_core.remotes.sealed.chain import Chain
+from lifeboat_core.remotes.sealed.head import Grown, Row
 
 MANY = 64
 VERY_MANY = 1024

@@ -10,12 +10,12 @@ import msgspec
 from lifeboat_alf import redactions
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import AgentErased, RemoteBusy
+from lifeboat_core.remotes.sealed.files import Files, HeadMoved
+from lifeboat_core.remotes.sealed.head import Head
+from lifeboat_core.remotes.sealed.heads import TRIES, Heads
+from lifeboat_core.remotes.sealed.log_key import LogKeys
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_vault.errors import AgentErased, RemoteBusy
 
 
 class Erasing:

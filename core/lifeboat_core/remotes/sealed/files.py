@@ -1,7 +1,7 @@
 """What a sealed log rests on: named files that never change, and one head per agent.
 
 Whoever implements it needs to understand none of the bytes: a folder (`folder_files`), or an endpoint's routes for
-sealed files (`lifeboat_daemon.remotes.endpoint_files`). Names match `[a-z0-9.-]{1,100}` and are never made twice.
+sealed files (`lifeboat_core.remotes.endpoint_files`). Names match `[a-z0-9.-]{1,100}` and are never made twice.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
-from lifeboat_endpoint.errors import HeadMoved
+from lifeboat_vault.errors import HeadMoved
 
 __all__ = ["Files", "HeadMoved", "StoredFile"]
 

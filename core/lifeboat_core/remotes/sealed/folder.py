@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
-from lifeboat_daemon.errors import BadSetting
-from lifeboat_daemon.remotes.contract import RemoteConfig
+from lifeboat_core.errors import BadSetting
+from lifeboat_core.remotes.contract import RemoteConfig
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.context import Context
-    from lifeboat_endpoint.remote.contract import Remote
+    from lifeboat_core.home.context import Context
+    from lifeboat_vault.remote.contract import Remote
 
 
 def is_there(url: str) -> bool:
     """Whether any second copy lies at an address. May take long where a share hangs."""
-    from lifeboat_daemon.remotes.sealed.folder_files import ROOT_FILE
+    from lifeboat_core.remotes.sealed.folder_files import ROOT_FILE
 
     return (_root(url) / ROOT_FILE).is_file()
 
@@ -44,8 +44,8 @@ class FolderKind:
         return "file://" + quote(os.fsencode(path.rstrip("/") or "/"))
 
     def open(self, context: Context, config: RemoteConfig, token: str | None) -> Remote:
-        from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-        from lifeboat_daemon.remotes.sealed.opening import FolderLog
+        from lifeboat_core.remotes.sealed.folder_files import FolderFiles
+        from lifeboat_core.remotes.sealed.opening import FolderLog
 
         root = _root(config.url)
         files = FolderFiles(root, config.id, context.files, context.clock, sealed=config.sealed)

@@ -30,9 +30,9 @@ import msgspec
 from lifeboat_alf import codec, ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations, read_all
-from lifeboat_daemon.remotes.sealed.files import HeadMoved, StoredFile
-from lifeboat_daemon.remotes.sealed.folder_lock import FolderLock
-from lifeboat_endpoint import errors
+from lifeboat_core.remotes.sealed.files import HeadMoved, StoredFile
+from lifeboat_core.remotes.sealed.folder_lock import FolderLock
+from lifeboat_vault import errors
 
 KIND = "lifeboat folder"
 VERSION = 1

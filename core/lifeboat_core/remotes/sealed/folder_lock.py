@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.files import FileOperations, read_all
-from lifeboat_endpoint.errors import RemoteBusy
+from lifeboat_vault.errors import RemoteBusy
 
 STALE = 120.0
 """Seconds. Whoever holds the lock replaces one small file under it."""

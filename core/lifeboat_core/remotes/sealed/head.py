@@ -20,12 +20,12 @@ from lifeboat_alf import codec
 from lifeboat_alf.errors import SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.state import Sequence
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused
-from lifeboat_endpoint.remote.contract import RemoteHead
 from lifeboat_keys import device_key
 from lifeboat_keys.device_key import DeviceKey
 from lifeboat_keys.errors import DeviceRevoked, SignedByCompromised
 from lifeboat_keys.trusted import Trusted
+from lifeboat_vault.errors import RemoteDamaged, RemoteRefused
+from lifeboat_vault.remote.contract import RemoteHead
 
 KIND = "lifeboat sealed log"
 VERSION, BEFORE_PURGES = 2, 1

@@ -10,12 +10,12 @@ import msgspec
 from lifeboat_alf import ids, times
 from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_daemon.remotes.sealed import head as document
-from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys, quietly
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_core.remotes.sealed import head as document
+from lifeboat_core.remotes.sealed.files import Files, HeadMoved
+from lifeboat_core.remotes.sealed.head import Head
+from lifeboat_core.remotes.sealed.log_key import LogKeys, quietly
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_vault.errors import AgentErased, RemoteBusy, RemoteRefused, UnknownThere
 
 TRIES = 8
 

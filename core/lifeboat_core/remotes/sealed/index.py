@@ -12,9 +12,9 @@ from typing import BinaryIO
 import msgspec
 
 from lifeboat_alf import codec
-from lifeboat_daemon.remotes.sealed import file_names
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row, Segment
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.remotes.sealed import file_names
+from lifeboat_core.remotes.sealed.head import FileReference, Head, Row, Segment
+from lifeboat_vault.errors import RemoteDamaged
 
 SEGMENT = 128
 """Rows."""

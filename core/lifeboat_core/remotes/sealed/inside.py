@@ -13,16 +13,16 @@ from lifeboat_alf import codec, redactions
 from lifeboat_alf.errors import RedactionInvalid
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
-from lifeboat_daemon.remotes.sealed import file_names, index
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Purges, Row, signature_of
-from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import PurgesDamaged, RemoteBusy, RemoteDamaged, UnknownThere
+from lifeboat_core.remotes.sealed import file_names, index
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.head import FileReference, Head, Purges, Row, signature_of
+from lifeboat_core.remotes.sealed.heads import Heads, Loaded
+from lifeboat_core.remotes.sealed.log_key import LogKeys, PlainLogKey, Sealing, quietly
+from lifeboat_core.remotes.sealed.owner import Owner
 from lifeboat_keys.errors import NotForYourKey
 from lifeboat_keys.redacting import signed_as
+from lifeboat_vault.errors import PurgesDamaged, RemoteBusy, RemoteDamaged, UnknownThere
 
 _PURGES = "purges"
 _WHO_MENDS = "the next sync of a machine that knows every purge of the agent writes it again"

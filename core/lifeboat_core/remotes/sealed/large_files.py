@@ -10,15 +10,15 @@ from typing import BinaryIO
 
 from lifeboat_alf import attachments, layout
 from lifeboat_alf.state import ABSENT_LEAF, Entry, State
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.heads import Heads
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_endpoint.errors import RemoteDamaged, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.contract import RemoteVerification
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.head import Head
+from lifeboat_core.remotes.sealed.heads import Heads
+from lifeboat_core.remotes.sealed.inside import Inside
 from lifeboat_keys import age_header
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import RemoteDamaged, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.contract import RemoteVerification
 
 
 class LargeFiles:

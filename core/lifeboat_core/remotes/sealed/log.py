@@ -18,27 +18,29 @@ from lifeboat_alf.seams.clock import Clock
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
 from lifeboat_alf.state import State
-from lifeboat_daemon.release import release
-from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed import bundles, compacting, file_names, names
-from lifeboat_daemon.remotes.sealed.arriving import Arriving
-from lifeboat_daemon.remotes.sealed.bundles import Checked, Shelf, name_of
-from lifeboat_daemon.remotes.sealed.erasing import Erasing
-from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, remote_head, row_of, with_signature
-from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.large_files import LargeFiles
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys, PlainLogKey
-from lifeboat_daemon.remotes.sealed.names import Names
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_daemon.remotes.sealed.purges import Purges
-from lifeboat_daemon.remotes.sealed.reading import Reading
-from lifeboat_daemon.remotes.sealed.receipting import Receipts
-from lifeboat_daemon.remotes.sealed.redacting import Here, Redacting
-from lifeboat_daemon.remotes.sealed.rewriting import Rewriting
-from lifeboat_daemon.remotes.sealed.verifying import verify
-from lifeboat_endpoint.errors import (
+from lifeboat_core.processes.release import release
+from lifeboat_core.remotes.contract import Material
+from lifeboat_core.remotes.sealed import bundles, compacting, file_names, names
+from lifeboat_core.remotes.sealed.arriving import Arriving
+from lifeboat_core.remotes.sealed.bundles import Checked, Shelf, name_of
+from lifeboat_core.remotes.sealed.erasing import Erasing
+from lifeboat_core.remotes.sealed.files import Files, HeadMoved
+from lifeboat_core.remotes.sealed.head import FileReference, Head, remote_head, row_of, with_signature
+from lifeboat_core.remotes.sealed.heads import TRIES, Heads, Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
+from lifeboat_core.remotes.sealed.large_files import LargeFiles
+from lifeboat_core.remotes.sealed.log_key import LogKeys, PlainLogKey
+from lifeboat_core.remotes.sealed.names import Names
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_core.remotes.sealed.purges import Purges
+from lifeboat_core.remotes.sealed.reading import Reading
+from lifeboat_core.remotes.sealed.receipting import Receipts
+from lifeboat_core.remotes.sealed.redacting import Here, Redacting
+from lifeboat_core.remotes.sealed.rewriting import Rewriting
+from lifeboat_core.remotes.sealed.verifying import verify
+from lifeboat_keys.encodings import device_id, from_base64
+from lifeboat_keys.errors import SignedByAnother
+from lifeboat_vault.errors import (
     AgentErased,
     EpochBehind,
     EpochMoved,
@@ -47,7 +49,7 @@ from lifeboat_endpoint.errors import (
     RemoteRefused,
     StaleBase,
 )
-from lifeboat_endpoint.remote.contract import (
+from lifeboat_vault.remote.contract import (
     About,
     Bundle,
     FileKey,
@@ -57,8 +59,6 @@ from lifeboat_endpoint.remote.contract import (
     RemoteSequence,
     RemoteVerification,
 )
-from lifeboat_keys.encodings import device_id, from_base64
-from lifeboat_keys.errors import SignedByAnother
 
 FIRST_EPOCH = 1
 

@@ -26,13 +26,13 @@ from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import FileOperations, read_all, write_atomic
-from lifeboat_daemon.remotes.sealed.file_names import LARGE
-from lifeboat_daemon.remotes.sealed.head import Head, WrappedLogKey
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.remotes.sealed.file_names import LARGE
+from lifeboat_core.remotes.sealed.head import Head, WrappedLogKey
 from lifeboat_keys import age
 from lifeboat_keys.encodings import from_base64, to_base64
 from lifeboat_keys.former import FormerKey
 from lifeboat_keys.user_key import UserPublic
+from lifeboat_vault.errors import RemoteDamaged
 
 KEY_BYTES = nacl.secret.Aead.KEY_SIZE
 _PERSON = b"lifeboat-log"

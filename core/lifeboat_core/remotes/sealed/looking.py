@@ -13,10 +13,10 @@ from lifeboat_alf.delta_reader import DeltaReader
 from lifeboat_alf.leaves import Rows
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Record, State, path_key
-from lifeboat_daemon.remotes.contract import Place
-from lifeboat_daemon.remotes.sealed.head import Row
-from lifeboat_daemon.remotes.sealed.states import Layers, check_state, damaged
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.remotes.contract import Place
+from lifeboat_core.remotes.sealed.head import Row
+from lifeboat_core.remotes.sealed.states import Layers, check_state, damaged
+from lifeboat_vault.errors import RemoteDamaged
 
 
 class Read(NamedTuple):

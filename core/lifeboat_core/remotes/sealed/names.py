@@ -6,10 +6,10 @@ import msgspec
 
 from lifeboat_alf import codec
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.remotes.sealed.head import Head
-from lifeboat_daemon.remotes.sealed.log_key import Sealing
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.remotes.sealed.head import Head
+from lifeboat_core.remotes.sealed.log_key import Sealing
 from lifeboat_keys.encodings import from_base64, to_base64
+from lifeboat_vault.errors import RemoteDamaged
 
 _KIND = "names"
 

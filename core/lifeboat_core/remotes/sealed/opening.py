@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from functools import partial
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.remotes import bundling
-from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.folder_files import FolderFiles
-from lifeboat_daemon.remotes.sealed.log import SealedLog
-from lifeboat_daemon.remotes.sealed.log_key import LogKeys
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_endpoint.errors import AgentErased
+from lifeboat_core.home.context import Context
+from lifeboat_core.remotes import bundling
+from lifeboat_core.remotes.contract import Material
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.folder_files import FolderFiles
+from lifeboat_core.remotes.sealed.log import SealedLog
+from lifeboat_core.remotes.sealed.log_key import LogKeys
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_vault.errors import AgentErased
 
 LOG_KEYS = "log-keys"
 """The folder, beside the remotes, of the keys of logs that this home has seen."""

@@ -9,15 +9,15 @@ from lifeboat_alf import redactions
 from lifeboat_alf.errors import LifeboatError, RedactionInvalid, SignatureError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import WHOLE_AGENT, Redaction
-from lifeboat_daemon.remotes.sealed.erasing import Erasing
-from lifeboat_daemon.remotes.sealed.heads import Heads
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_daemon.remotes.sealed.receipting import Receipts
-from lifeboat_daemon.remotes.sealed.redacting import Redacting
-from lifeboat_endpoint.errors import AgentErased, RemoteRefused
-from lifeboat_endpoint.remote.contract import RedactionState
+from lifeboat_core.remotes.sealed.erasing import Erasing
+from lifeboat_core.remotes.sealed.heads import Heads
+from lifeboat_core.remotes.sealed.inside import Inside
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_core.remotes.sealed.receipting import Receipts
+from lifeboat_core.remotes.sealed.redacting import Redacting
 from lifeboat_keys import redacting as signed
+from lifeboat_vault.errors import AgentErased, RemoteRefused
+from lifeboat_vault.remote.contract import RedactionState
 
 
 class Purges:

@@ -12,15 +12,15 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import State
-from lifeboat_daemon.remotes.sealed import states
-from lifeboat_daemon.remotes.sealed.bundles import Shelf, size_of
-from lifeboat_daemon.remotes.sealed.chain import Chain
-from lifeboat_daemon.remotes.sealed.head import Row, sequence_of, signature_of
-from lifeboat_daemon.remotes.sealed.heads import Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import Bundle, RemoteSequence
+from lifeboat_core.remotes.sealed import states
+from lifeboat_core.remotes.sealed.bundles import Shelf, size_of
+from lifeboat_core.remotes.sealed.chain import Chain
+from lifeboat_core.remotes.sealed.head import Row, sequence_of, signature_of
+from lifeboat_core.remotes.sealed.heads import Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
 from lifeboat_keys.redacting import signed_as
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import Bundle, RemoteSequence
 
 
 class Reading:

@@ -10,15 +10,15 @@ from lifeboat_alf import times
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redaction
 from lifeboat_alf.seams.clock import Clock
-from lifeboat_daemon.remotes.sealed import looking
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import Row
-from lifeboat_daemon.remotes.sealed.heads import Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.looking import Read
-from lifeboat_daemon.remotes.sealed.owner import Owner
-from lifeboat_daemon.remotes.sealed.redacting import Here
+from lifeboat_core.remotes.sealed import looking
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.head import Row
+from lifeboat_core.remotes.sealed.heads import Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
+from lifeboat_core.remotes.sealed.looking import Read
+from lifeboat_core.remotes.sealed.owner import Owner
+from lifeboat_core.remotes.sealed.redacting import Here
 from lifeboat_keys import receipts
 from lifeboat_keys.errors import KeysError
 from lifeboat_keys.receipts import Head, VaultReceipt

@@ -23,19 +23,19 @@ from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import Redaction, Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.snapshot import write_snapshot
-from lifeboat_daemon.remotes.contract import Material, Place
-from lifeboat_daemon.remotes.sealed import compacting, file_names, looking
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.compacting import Make
-from lifeboat_daemon.remotes.sealed.files import HeadMoved
-from lifeboat_daemon.remotes.sealed.head import Head, Row, sequence_of
-from lifeboat_daemon.remotes.sealed.heads import TRIES, Heads, Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_daemon.remotes.sealed.looking import Placed, Read
-from lifeboat_daemon.remotes.sealed.rewriting import Rewriting, Signers, Write, knows
-from lifeboat_daemon.remotes.sealed.states import Resigned
-from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused
+from lifeboat_core.remotes.contract import Material, Place
+from lifeboat_core.remotes.sealed import compacting, file_names, looking
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.compacting import Make
+from lifeboat_core.remotes.sealed.files import HeadMoved
+from lifeboat_core.remotes.sealed.head import Head, Row, sequence_of
+from lifeboat_core.remotes.sealed.heads import TRIES, Heads, Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
+from lifeboat_core.remotes.sealed.looking import Placed, Read
+from lifeboat_core.remotes.sealed.rewriting import Rewriting, Signers, Write, knows
+from lifeboat_core.remotes.sealed.states import Resigned
 from lifeboat_keys.errors import KeysError
+from lifeboat_vault.errors import RemoteBusy, RemoteRefused
 
 Here = Callable[[str, JsonObject | None], AbstractContextManager[Material | None]]
 """The states of an agent that this machine has, for bundles that carry these wrapped keys."""

@@ -13,18 +13,18 @@ from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import Sequence as Signed
-from lifeboat_daemon.remotes.contract import Material
-from lifeboat_daemon.remotes.sealed import bundles, compacting, file_names
-from lifeboat_daemon.remotes.sealed.bundles import Shelf, name_of, size_of
-from lifeboat_daemon.remotes.sealed.chain import Chain
-from lifeboat_daemon.remotes.sealed.compacting import Make
-from lifeboat_daemon.remotes.sealed.files import Files, HeadMoved, StoredFile
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row, row_of, with_signature
-from lifeboat_daemon.remotes.sealed.heads import Heads, Loaded
-from lifeboat_daemon.remotes.sealed.inside import Inside
-from lifeboat_endpoint.errors import RemoteBusy, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.contract import Bundle, BundleKind
+from lifeboat_core.remotes.contract import Material
+from lifeboat_core.remotes.sealed import bundles, compacting, file_names
+from lifeboat_core.remotes.sealed.bundles import Shelf, name_of, size_of
+from lifeboat_core.remotes.sealed.chain import Chain
+from lifeboat_core.remotes.sealed.compacting import Make
+from lifeboat_core.remotes.sealed.files import Files, HeadMoved, StoredFile
+from lifeboat_core.remotes.sealed.head import FileReference, Head, Row, row_of, with_signature
+from lifeboat_core.remotes.sealed.heads import Heads, Loaded
+from lifeboat_core.remotes.sealed.inside import Inside
 from lifeboat_keys import signing
+from lifeboat_vault.errors import RemoteBusy, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.contract import Bundle, BundleKind
 
 _ORPHANED = 86400.0
 """Seconds after which a file that no head names is nobody's."""

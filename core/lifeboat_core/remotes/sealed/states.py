@@ -12,9 +12,9 @@ from lifeboat_alf.errors import ArchiveError
 from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
-from lifeboat_daemon.remotes.sealed.head import Row
-from lifeboat_endpoint.errors import RemoteDamaged
+from lifeboat_core.remotes.sealed.head import Row
 from lifeboat_keys.redacting import signed_as
+from lifeboat_vault.errors import RemoteDamaged
 
 DEPTH = 32
 """Deltas that are laid over each other before they are made one snapshot."""

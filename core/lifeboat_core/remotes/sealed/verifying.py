@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from lifeboat_alf import merkle
 from lifeboat_alf.state import State
-from lifeboat_daemon.remotes.sealed.bundles import Shelf
-from lifeboat_daemon.remotes.sealed.files import Files
-from lifeboat_daemon.remotes.sealed.head import FileReference, Head, Row
-from lifeboat_daemon.remotes.sealed.heads import Loaded
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import RemoteVerification
+from lifeboat_core.remotes.sealed.bundles import Shelf
+from lifeboat_core.remotes.sealed.files import Files
+from lifeboat_core.remotes.sealed.head import FileReference, Head, Row
+from lifeboat_core.remotes.sealed.heads import Loaded
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import RemoteVerification
 
 
 def verify(

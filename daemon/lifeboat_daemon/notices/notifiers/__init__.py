@@ -9,8 +9,8 @@ from importlib.metadata import entry_points
 from typing import Protocol
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.notices import Notice
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.notices.notices import Notice
 
 GROUP = "lifeboat.notifiers"
 

@@ -10,9 +10,9 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.errors import Unreachable
-from lifeboat_daemon.health.notices import Notice
+from lifeboat_core.errors import Unreachable
+from lifeboat_core.home.context import Context
+from lifeboat_daemon.notices.notices import Notice
 
 SETTING = "notify.desktop"
 SECONDS = 5.0

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 
-from lifeboat_daemon import http
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health.notices import OFFER, Notice
-from lifeboat_daemon.health.standing import ERROR, HELD, OK
+from lifeboat_core.health.standing import ERROR, HELD, OK
+from lifeboat_core.home.context import Context
+from lifeboat_core.network import http
+from lifeboat_daemon.notices.notices import OFFER, Notice
 
 SETTING = "ntfy.url"
 _HIGH, _NORMAL, _LOW = "4", "3", "2"

@@ -18,10 +18,11 @@ from lifeboat_alf import times
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.seams.files import read_all, write_atomic
-from lifeboat_daemon import agents, clock_trust, syncing
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.migrations import copies
-from lifeboat_daemon.system_refusals import system_errors
+from lifeboat_core.agents import agents, syncing
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import clock_trust
+from lifeboat_core.migrations import copies
+from lifeboat_core.system_refusals import system_errors
 from lifeboat_daemon.work.operations.standing import facts
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from lifeboat_adapters.contract import Adapter
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.system_texts import describe_refusal
-from lifeboat_daemon import offers
-from lifeboat_daemon.agent import everyone
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.offers import Offer
+from lifeboat_core.agents import offers
+from lifeboat_core.agents.agent import everyone
+from lifeboat_core.agents.offers import Offer
+from lifeboat_core.home.context import Context
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

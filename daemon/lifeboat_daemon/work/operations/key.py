@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import status
+from lifeboat_core.health import status
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

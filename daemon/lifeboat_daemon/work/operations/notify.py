@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.errors import BadRequest
-from lifeboat_daemon.health import notifiers
-from lifeboat_daemon.health.notices import Notice
+from lifeboat_core.errors import BadRequest
+from lifeboat_daemon.notices import notifiers
+from lifeboat_daemon.notices.notices import Notice
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon.health import ping
-from lifeboat_daemon.schedule import conditions
+from lifeboat_core.machine import conditions
+from lifeboat_daemon.notices import ping
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

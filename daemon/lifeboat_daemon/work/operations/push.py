@@ -13,18 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import status
-from lifeboat_daemon.errors import BadRequest
-from lifeboat_daemon.remotes import registry
+from lifeboat_core.errors import BadRequest
+from lifeboat_core.health import status
+from lifeboat_core.remotes import registry
 
 if TYPE_CHECKING:
-    from lifeboat_daemon.remotes.contract import RemoteConfig
+    from lifeboat_core.remotes.contract import RemoteConfig
     from lifeboat_daemon.work.worker import Work
 
 
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest, UnknownRemote, ConfigError, Cancelled, and what is wrong on this machine."""
-    from lifeboat_daemon.remotes import sending
+    from lifeboat_core.remotes import sending
 
     context, agent, config = work.context, work.needed_agent(), named(work)
 

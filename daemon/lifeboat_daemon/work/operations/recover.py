@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import recovery
+from lifeboat_core.home import recovery
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

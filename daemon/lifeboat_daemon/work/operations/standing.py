@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import status
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import status
+from lifeboat_core.home.context import Context
 from lifeboat_daemon.watch import planning
 
 if TYPE_CHECKING:

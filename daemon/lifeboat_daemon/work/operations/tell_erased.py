@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def run(work: Work) -> JsonObject:
     """See the module. What goes wrong at one is no failure of this work."""
-    from lifeboat_daemon.purge import erasing
+    from lifeboat_core.purge import erasing
 
     erasing.tell_everywhere(work.context)
     return {}

@@ -14,11 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import status, verification
-from lifeboat_daemon.agent import Agent
-from lifeboat_daemon.context import Context
-from lifeboat_daemon.health import due
-from lifeboat_daemon.schedule import conditions
+from lifeboat_core.agents.agent import Agent
+from lifeboat_core.health import due, status
+from lifeboat_core.home.context import Context
+from lifeboat_core.machine import conditions
+from lifeboat_core.verify import verification
 
 if TYPE_CHECKING:
     from lifeboat_daemon.work.worker import Work

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_daemon import status
-from lifeboat_daemon.schedule import conditions
+from lifeboat_core.health import status
+from lifeboat_core.machine import conditions
 from lifeboat_daemon.work.operations.push import named
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def run(work: Work) -> JsonObject:
     """See the module. Raises BadRequest, UnknownRemote, ConfigError, and what keeps it from being found out."""
-    from lifeboat_daemon.remotes import drilling, sending
+    from lifeboat_core.remotes import drilling, sending
 
     context, agent, config = work.context, work.needed_agent(), named(work)
     if sending.needs_network(config) and conditions.is_online() is False:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.store.objects.opened import OpenedBucket
+    from lifeboat_endpoint.engines.objects.opened import OpenedBucket
 
 OPTIONS: Mapping[str, frozenset[str]] = {
     "s3": frozenset({"endpoint", "region", "credentials_file", "profile", "root_certificate", "timeout"}),
@@ -99,7 +99,7 @@ def opened(store: ObjectStore, waits: Waits | None = None) -> OpenedBucket:
     """For all threads of this process, and for no process forked from it. Nothing is asked yet. Raises EndpointSettings
     (a file that is named cannot be used), ServerMissing."""
     try:
-        from lifeboat_endpoint.store.objects import opened
+        from lifeboat_endpoint.engines.objects import opened
     except ImportError:
         raise errors.ServerMissing(
             "the library for object stores is not installed",

@@ -17,10 +17,10 @@ from lifeboat_alf import times
 from lifeboat_alf.seams.clock import Clock, SystemClock
 from lifeboat_alf.seams.files import SystemFiles
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.disk import DiskBlobs
-from lifeboat_endpoint.store.objects.bucket import Bucket
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.engines.objects.bucket import Bucket
+from lifeboat_vault import errors
+from lifeboat_vault.store.disk import DiskBlobs
+from lifeboat_vault.store.protocols import MetadataStore
 
 LARGEST_INLINE = 64 << 10
 """Bytes: below it a row costs less than a request, unless settings say otherwise."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from lifeboat_alf import codec
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects.bucket import MARKER, Bucket
+from lifeboat_endpoint.engines.objects.bucket import MARKER, Bucket
+from lifeboat_vault import errors
 
 KIND = "lifeboat objects"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lifeboat_alf.seams.files import NotRegular, SystemFiles
-from lifeboat_endpoint.errors import EndpointSettings
+from lifeboat_vault.errors import EndpointSettings
 
 if TYPE_CHECKING:
     from obstore.store import S3Credential

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects.address import KEYS_COME_FROM, ObjectStore
+from lifeboat_endpoint.engines.objects.address import KEYS_COME_FROM, ObjectStore
+from lifeboat_vault import errors
 
 T = TypeVar("T")
 _STATUS = re.compile(r"status code: (\d{3})|status: (\d{3})")

@@ -21,11 +21,11 @@ import obstore
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from lifeboat_alf.seams.steps import Step, reached
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.operations import code_of, told
-from lifeboat_endpoint.store.objects import credentials, failures
-from lifeboat_endpoint.store.objects.address import ObjectStore, Waits
-from lifeboat_endpoint.store.objects.bucket import LARGEST, MARKER, TRIAL, Listed
+from lifeboat_endpoint.engines.objects import credentials, failures
+from lifeboat_endpoint.engines.objects.address import ObjectStore, Waits
+from lifeboat_endpoint.engines.objects.bucket import LARGEST, MARKER, TRIAL, Listed
+from lifeboat_vault import errors
+from lifeboat_vault.operations import code_of, told
 
 T = TypeVar("T")
 Library = S3Store | GCSStore | AzureStore

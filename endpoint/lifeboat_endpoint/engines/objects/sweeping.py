@@ -8,9 +8,9 @@ from datetime import datetime
 from itertools import groupby, islice
 from typing import NamedTuple
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.objects.bucket import Bucket, Listed
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_endpoint.engines.objects.bucket import Bucket, Listed
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import MetadataStore
 
 AT_ONCE = 1000
 """How many keys are looked up together."""

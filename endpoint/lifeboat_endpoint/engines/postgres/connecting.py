@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, LiteralString
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.operations import Connections
-from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
-from lifeboat_endpoint.store.postgres.servers import Answer, Servers
-from lifeboat_endpoint.store.postgres.values import adapters
-from lifeboat_endpoint.store.postgres.wire import Connection as Connection
+from lifeboat_endpoint.engines.postgres import failures
+from lifeboat_endpoint.engines.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_endpoint.engines.postgres.servers import Answer, Servers
+from lifeboat_endpoint.engines.postgres.values import adapters
+from lifeboat_endpoint.engines.postgres.wire import Connection as Connection
+from lifeboat_vault import errors
+from lifeboat_vault.operations import Connections
 
 Pool = psycopg_pool.ConnectionPool[Connection]
 

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from lifeboat_endpoint import errors
 from lifeboat_endpoint.service import schema as tenant_schema
-from lifeboat_endpoint.store import schema as vault_schema
-from lifeboat_endpoint.store.protocols import MetadataStore
-from lifeboat_endpoint.store.sqlite import SqliteStore
 from lifeboat_endpoint.tenancy import schema as control_schema
+from lifeboat_vault import errors
+from lifeboat_vault.store import schema as vault_schema
+from lifeboat_vault.store.protocols import MetadataStore
+from lifeboat_vault.store.sqlite import SqliteStore
 
 _TABLES: dict[str, Sequence[str]] = {
     "vault": vault_schema.TABLES,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_vault import errors
 
 _BY_STATE: dict[str, type[errors.VaultError]] = {
     "0A000": errors.VaultBusy,  # a cached plan of tables that were migrated meanwhile; see `translated`

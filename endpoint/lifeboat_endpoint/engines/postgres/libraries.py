@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 
 try:
     import psycopg

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lifeboat_endpoint.store.protocols import MetadataStore
+from lifeboat_vault.store.protocols import MetadataStore
 
 _ROW = 100
 """Bytes that a row takes beside its large columns: its header, its numbers, its part of the indexes."""

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from importlib import resources
 from typing import NamedTuple
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.connecting import Connection, Database, Pools, connect
-from lifeboat_endpoint.store.postgres.libraries import psycopg, sql_errors
-from lifeboat_endpoint.store.postgres.policies import quoted_name
+from lifeboat_endpoint.engines.postgres import failures
+from lifeboat_endpoint.engines.postgres.connecting import Connection, Database, Pools, connect
+from lifeboat_endpoint.engines.postgres.libraries import psycopg, sql_errors
+from lifeboat_endpoint.engines.postgres.policies import quoted_name
+from lifeboat_vault import errors
 
 _PRINT_ROLES = "lifeboat endpoint prepare --print-roles"
 OLDEST = 15

@@ -6,12 +6,12 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from lifeboat_endpoint.errors import VaultBusy
-from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_endpoint.engines.postgres import failures
+from lifeboat_endpoint.engines.postgres.libraries import psycopg, psycopg_pool
+from lifeboat_vault.errors import VaultBusy
 
 if TYPE_CHECKING:
-    from lifeboat_endpoint.store.postgres.connecting import Connection, Pool
+    from lifeboat_endpoint.engines.postgres.connecting import Connection, Pool
 
 _WAIT = 1.0
 """Seconds: a limit is worth no longer wait, for a connection or for a row."""

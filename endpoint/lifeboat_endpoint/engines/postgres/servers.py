@@ -15,11 +15,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.operations import code_of, told
-from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.libraries import psycopg
-from lifeboat_endpoint.store.postgres.wire import Connection
+from lifeboat_endpoint.engines.postgres import failures
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres.wire import Connection
+from lifeboat_vault import errors
+from lifeboat_vault.operations import code_of, told
 
 ANSWER_SECONDS = 5.0
 LOOK_EVERY = 5.0

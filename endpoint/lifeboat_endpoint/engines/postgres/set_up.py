@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lifeboat_endpoint.errors import VaultUnusable
-from lifeboat_endpoint.store.postgres import failures
-from lifeboat_endpoint.store.postgres.connecting import Pools
-from lifeboat_endpoint.store.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres import failures
+from lifeboat_endpoint.engines.postgres.connecting import Pools
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_vault.errors import VaultUnusable
 
 # Of other users' sessions nothing is seen but that they are there, and whose.
 _ASKED = """select current_setting('server_version'), current_setting('fsync'),

@@ -14,11 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres import copying, failures, measuring
-from lifeboat_endpoint.store.postgres.connecting import WAIT_SECONDS, Pool
-from lifeboat_endpoint.store.postgres.libraries import psycopg
-from lifeboat_endpoint.store.postgres.translating import (
+from lifeboat_endpoint.engines.postgres import copying, failures, measuring
+from lifeboat_endpoint.engines.postgres.connecting import WAIT_SECONDS, Pool
+from lifeboat_endpoint.engines.postgres.libraries import psycopg
+from lifeboat_endpoint.engines.postgres.translating import (
     FIRST_FETCH,
     TOGETHER,
     TURN,
@@ -28,8 +27,9 @@ from lifeboat_endpoint.store.postgres.translating import (
     numbered,
     widened,
 )
-from lifeboat_endpoint.store.postgres.wire import Connection, Result, changed, check_committed
-from lifeboat_endpoint.store.protocols import Parameters, Row
+from lifeboat_endpoint.engines.postgres.wire import Connection, Result, changed, check_committed
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import Parameters, Row
 
 Kind = Literal["control", "tenant", "vault", "bodies"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
-from lifeboat_endpoint.store.protocols import Parameters
+from lifeboat_vault.store.protocols import Parameters
 
 FIRST_FETCH = 256
 """How many rows come with a statement's first answer. Of one with more, a cursor fetches the rest in turns."""

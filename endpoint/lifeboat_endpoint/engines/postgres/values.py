@@ -9,9 +9,9 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.store.postgres.libraries import adapt, numeric, psycopg
-from lifeboat_endpoint.store.protocols import Parameters
+from lifeboat_endpoint.engines.postgres.libraries import adapt, numeric, psycopg
+from lifeboat_vault import errors
+from lifeboat_vault.store.protocols import Parameters
 
 _TEXT, _BINARY = psycopg.pq.Format.TEXT, psycopg.pq.Format.BINARY
 

@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
-from lifeboat_endpoint import errors
-from lifeboat_endpoint.operations import code_of, told
-from lifeboat_endpoint.store.postgres import failures, values
-from lifeboat_endpoint.store.postgres.libraries import adapt, psycopg, sql_errors
-from lifeboat_endpoint.store.protocols import Parameters, Row
+from lifeboat_endpoint.engines.postgres import failures, values
+from lifeboat_endpoint.engines.postgres.libraries import adapt, psycopg, sql_errors
+from lifeboat_vault import errors
+from lifeboat_vault.operations import code_of, told
+from lifeboat_vault.store.protocols import Parameters, Row
 
 ANSWER_SECONDS = 330.0
 """For how long an answer is waited for: longer than the server lets a statement run."""

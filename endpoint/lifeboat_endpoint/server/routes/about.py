@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lifeboat_alf import times
-from lifeboat_endpoint.errors import RemoteBusy, UnknownThere
 from lifeboat_endpoint.server.api import ANY, JSON, NOTHING, OPEN, PEM, TEXT, Answer, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.shapes import Health, TokenInfo, Version
 from lifeboat_endpoint.tenancy.callers import ADMIN
 from lifeboat_keys.encodings import to_base64
+from lifeboat_vault.errors import RemoteBusy, UnknownThere
 
 _NAME = "agent-lifeboat"
 _LIVE = "Whether the process answers."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec
-from lifeboat_endpoint.errors import RemoteDenied, StaleBase
 from lifeboat_endpoint.server.api import JSON, NOTHING, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
@@ -20,6 +19,7 @@ from lifeboat_endpoint.server.shapes import (
     Taken,
 )
 from lifeboat_endpoint.tenancy.callers import ADMIN, PULL, PUSH
+from lifeboat_vault.errors import RemoteDenied, StaleBase
 
 _KEYS = Octets("direct_bytes", media_type="application/json")
 _EITHER = (PULL, PUSH)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from itertools import pairwise
 
-from lifeboat_endpoint.errors import UnknownThere
 from lifeboat_endpoint.server.api import OCTETS, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.routes.making import (
@@ -30,6 +29,7 @@ from lifeboat_endpoint.server.shapes import (
 from lifeboat_endpoint.service import bundles
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import UnknownThere
 
 DELTA = "delta"
 """Beginning of what a signed address permits to fetch: `delta/<base>-<number>`."""

@@ -6,9 +6,9 @@ import uuid
 from collections.abc import Mapping
 from urllib.parse import unquote
 
-from lifeboat_endpoint.remote.contract import RemoteAgent, RemoteHead, RemoteSequence
 from lifeboat_endpoint.server.shapes import AgentInfo, Head, Sequence
 from lifeboat_endpoint.service.receiving import Received
+from lifeboat_vault.remote.contract import RemoteAgent, RemoteHead, RemoteSequence
 
 MACHINE = "x-lifeboat-machine"
 MACHINE_SAYS = {"X-Lifeboat-Machine": "What the user calls the machine that sends, percent-encoded."}

@@ -6,11 +6,11 @@ import re
 from collections.abc import Mapping
 
 from lifeboat_alf.state import SALT_BYTES
-from lifeboat_endpoint.errors import RemoteRefused
 from lifeboat_endpoint.server.api import NOTHING, OCTETS, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.shapes import DigestsAsked, Missing
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import RemoteRefused
 
 SALT = "x-lifeboat-salt"
 SALT_SAYS = {"X-Lifeboat-Salt": "The salt of the leaf that commits to the bytes, in hexadecimal."}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from lifeboat_alf import codec
-from lifeboat_endpoint.remote.contract import RedactionState
 from lifeboat_endpoint.server.api import Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.shapes import RedactionQuery, Redactions
 from lifeboat_endpoint.server.shapes import RedactionState as StateShape
 from lifeboat_endpoint.tenancy.callers import PULL, PURGE, PUSH
+from lifeboat_vault.remote.contract import RedactionState
 
 _DOCUMENT = Octets("direct_bytes", media_type="application/json")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lifeboat_endpoint.errors import HeadMoved, UnknownThere
 from lifeboat_endpoint.server.api import NOTHING, OCTETS, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.problems import Refusal
 from lifeboat_endpoint.server.routes.making import ETAG
 from lifeboat_endpoint.server.shapes import SealedFile, SealedFiles
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import HeadMoved, UnknownThere
 
 _FILES = "/agents/{agent_id}/sealed/files"
 _FILE = f"{_FILES}/{{name}}"

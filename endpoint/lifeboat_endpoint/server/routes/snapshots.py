@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from urllib.parse import quote
 
-from lifeboat_endpoint.errors import UnknownThere
-from lifeboat_endpoint.remote.contract import Bundle
 from lifeboat_endpoint.server.api import OCTETS, ZIP, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.routes.deltas import delta_places
@@ -28,6 +26,8 @@ from lifeboat_endpoint.server.shapes import (
 )
 from lifeboat_endpoint.service.receiving import Received, Sent
 from lifeboat_endpoint.tenancy.callers import PULL, PUSH
+from lifeboat_vault.errors import UnknownThere
+from lifeboat_vault.remote.contract import Bundle
 
 SNAPSHOT, RESTORE = "snapshot", "restore"
 """Beginnings of what a signed address permits to fetch: `snapshot/<number>`, `restore/<number>`."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from lifeboat_endpoint.errors import RemoteDenied, RemoteTooLarge, UnknownTenant, UnknownThere
 from lifeboat_endpoint.server import presigned
 from lifeboat_endpoint.server.api import NOTHING, OCTETS, OPEN, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.presigned import Permission
 from lifeboat_endpoint.server.routes import deltas, snapshots, uploads
 from lifeboat_endpoint.tenancy.callers import Caller
+from lifeboat_vault.errors import RemoteDenied, RemoteTooLarge, UnknownTenant, UnknownThere
 
 
 def fetch(call: Call) -> Answer:

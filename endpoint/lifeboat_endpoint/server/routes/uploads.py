@@ -3,8 +3,6 @@ travel, or in three steps over a signed address."""
 
 from __future__ import annotations
 
-from lifeboat_endpoint.errors import RemoteRefused, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.contract import BundleKind
 from lifeboat_endpoint.server.api import NOTHING, Answer, Octets, Route
 from lifeboat_endpoint.server.call import Call
 from lifeboat_endpoint.server.routes import deltas, snapshots
@@ -20,6 +18,8 @@ from lifeboat_endpoint.server.shapes import (
 )
 from lifeboat_endpoint.service import uploads as service
 from lifeboat_endpoint.tenancy.callers import PUSH
+from lifeboat_vault.errors import RemoteRefused, StaleBase, UnknownThere
+from lifeboat_vault.remote.contract import BundleKind
 
 UPLOAD = "upload"
 """Beginning of what a signed address permits to send: `upload/<id>`."""

@@ -4,7 +4,7 @@ import errno
 import os
 import signal
 
-from lifeboat_daemon.errors import Busy
+from lifeboat_core.errors import Busy
 
 
 def run(work):

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint.at_rest.key_sources import service
-from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
+from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources.service import ServiceKey
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 
 SCHEME = "aws-kms"
 PURPOSE = {"purpose": "lifeboat-data-keys"}

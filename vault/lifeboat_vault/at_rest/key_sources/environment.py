@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lifeboat_endpoint.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
-from lifeboat_endpoint.errors import KeySourceRefused
+from lifeboat_vault.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.errors import KeySourceRefused
 
 SCHEME = "env"
 

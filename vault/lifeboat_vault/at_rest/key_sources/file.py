@@ -9,8 +9,8 @@ from pathlib import Path
 import platformdirs
 
 from lifeboat_alf.seams.files import NotRegular, SystemFiles
-from lifeboat_endpoint.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused
+from lifeboat_vault.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
 
 SCHEME = "file"
 _OTHERS = 0o077

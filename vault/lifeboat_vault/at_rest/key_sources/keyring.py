@@ -11,11 +11,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lifeboat_endpoint.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceRefused
 from lifeboat_keys.encodings import to_base64
 from lifeboat_keys.stores import keyring, running
 from lifeboat_keys.stores.surroundings import Surroundings
+from lifeboat_vault.at_rest.key_sources.local import KEY_BYTES, LocalKey, key_of
+from lifeboat_vault.errors import KeyRevoked, KeySourceRefused
 
 SCHEME = "keyring"
 SERVICE = "lifeboat endpoint"

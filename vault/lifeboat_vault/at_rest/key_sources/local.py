@@ -16,7 +16,7 @@ from nacl.bindings import (
 )
 from nacl.exceptions import CryptoError
 
-from lifeboat_endpoint.errors import KeyRevoked, VaultDamaged
+from lifeboat_vault.errors import KeyRevoked, VaultDamaged
 
 KEY_BYTES = 32
 CACHE_SECONDS = 30.0

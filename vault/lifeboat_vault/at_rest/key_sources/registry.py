@@ -6,9 +6,9 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource, KeySourceKind
-from lifeboat_endpoint.errors import KeySourceRefused
-from lifeboat_endpoint.operations import told
+from lifeboat_vault.at_rest.key_sources.contract import KeySource, KeySourceKind
+from lifeboat_vault.errors import KeySourceRefused
+from lifeboat_vault.operations import told
 
 GROUP = "lifeboat.key_sources"
 

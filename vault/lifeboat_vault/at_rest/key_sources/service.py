@@ -20,8 +20,8 @@ from typing import Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint.at_rest.key_sources.contract import KeySource
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
+from lifeboat_vault.at_rest.key_sources.contract import KeySource
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused, VaultDamaged
 
 CONNECT_SECONDS, READ_SECONDS = 3.0, 5.0
 """For one try of two."""

@@ -24,10 +24,10 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_endpoint.at_rest.key_sources import service
-from lifeboat_endpoint.at_rest.key_sources.file import place_outside
-from lifeboat_endpoint.at_rest.key_sources.service import ServiceKey
-from lifeboat_endpoint.errors import KeyRevoked, KeySourceAway, KeySourceRefused
+from lifeboat_vault.at_rest.key_sources import service
+from lifeboat_vault.at_rest.key_sources.file import place_outside
+from lifeboat_vault.at_rest.key_sources.service import ServiceKey
+from lifeboat_vault.errors import KeyRevoked, KeySourceAway, KeySourceRefused
 
 SCHEME = "transit"
 _FILES = {

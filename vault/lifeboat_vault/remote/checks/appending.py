@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lifeboat_endpoint.errors import EpochBehind, EpochMoved, StaleBase, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import (
+from lifeboat_vault.errors import EpochBehind, EpochMoved, StaleBase, UnknownThere
+from lifeboat_vault.remote.checks.trial import (
     NAME,
     RUNTIME,
     UNKNOWN_FILE,

@@ -14,8 +14,10 @@ from lifeboat_alf.redactions import Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Entry, GoneRecord, Record, Sequence, State
 from lifeboat_alf.testing import MemoryState
-from lifeboat_endpoint.errors import RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import (
+from lifeboat_keys import signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_vault.errors import RemoteRefused, UnknownThere
+from lifeboat_vault.remote.checks.trial import (
     NOTE,
     UNKNOWN_FILE,
     Machine,
@@ -24,10 +26,8 @@ from lifeboat_endpoint.remote.checks.trial import (
     expect_equal,
     refused,
 )
-from lifeboat_endpoint.remote.contract import Bundle, FileKey, Remote
-from lifeboat_endpoint.vault import EntryPut
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
+from lifeboat_vault.remote.contract import Bundle, FileKey, Remote
+from lifeboat_vault.vault import EntryPut
 
 _ODD = {
     "raw/openclaw/a b/ä ö ü.md": b"spaces and marks",

@@ -14,8 +14,11 @@ from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Edit, Redaction, Repla
 from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_alf.state import Record, State
-from lifeboat_endpoint.errors import AgentErased, RemoteRefused, UnknownThere
-from lifeboat_endpoint.remote.checks.trial import (
+from lifeboat_keys import receipts, redacting, signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.errors import AgentErased, RemoteRefused, UnknownThere
+from lifeboat_vault.remote.checks.trial import (
     NOTE,
     UNKNOWN_FILE,
     Machine,
@@ -25,11 +28,8 @@ from lifeboat_endpoint.remote.checks.trial import (
     expect_equal,
     refused,
 )
-from lifeboat_endpoint.remote.contract import RedactionState, Remote
-from lifeboat_endpoint.vault import EntryPut
-from lifeboat_keys import receipts, redacting, signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.contract import RedactionState, Remote
+from lifeboat_vault.vault import EntryPut
 
 _SECRET = b"the number was 4711 0815"
 _DIARY = "raw/openclaw/DIARY.md"

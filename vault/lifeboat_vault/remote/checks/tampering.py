@@ -12,9 +12,9 @@ from lifeboat_alf import codec, layout
 from lifeboat_alf.container import ArchiveWriter
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_alf.manifest import entries_checksum
-from lifeboat_endpoint.errors import RemoteRefused
-from lifeboat_endpoint.remote.checks.trial import Trial, bundle, expect, expect_equal, refused
-from lifeboat_endpoint.remote.contract import Bundle
+from lifeboat_vault.errors import RemoteRefused
+from lifeboat_vault.remote.checks.trial import Trial, bundle, expect, expect_equal, refused
+from lifeboat_vault.remote.contract import Bundle
 
 Files = dict[str, bytes]
 

@@ -17,7 +17,10 @@ from lifeboat_alf.seams.clock import SystemClock
 from lifeboat_alf.snapshot import write_snapshot
 from lifeboat_alf.state import LEAF_BYTES, SALT_BYTES, Leaf, Sequence
 from lifeboat_alf.testing import first_day, head, quarter_file, record
-from lifeboat_endpoint.remote.contract import (
+from lifeboat_keys import signing
+from lifeboat_keys.device_key import DeviceKey
+from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.remote.contract import (
     TRIAL,
     Bundle,
     BundleKind,
@@ -27,10 +30,7 @@ from lifeboat_endpoint.remote.contract import (
     RemoteSequence,
     file_key_of,
 )
-from lifeboat_endpoint.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, take_over
-from lifeboat_keys import signing
-from lifeboat_keys.device_key import DeviceKey
-from lifeboat_keys.user_key import UserKey
+from lifeboat_vault.vault import Draft, EntryPut, RecordPut, SequenceRow, Vault, take_over
 
 NAME = "Lifeboat remote test"
 RUNTIME = TRIAL

@@ -1,0 +1,1 @@
+"""`lifeboat alf`: archives and other formats in and out."""

@@ -1,0 +1,1 @@
+"""Commands that show what is kept: timeline, diff, search, records, log."""

@@ -1,0 +1,1 @@
+"""`lifeboat purge` and `lifeboat receipts`."""

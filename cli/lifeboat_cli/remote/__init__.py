@@ -1,0 +1,1 @@
+"""`lifeboat remote`."""

@@ -1,0 +1,1 @@
+"""`lifeboat restore`, `lifeboat undo` and `lifeboat verify`."""

@@ -1,0 +1,1 @@
+"""What a report of a fault holds: versions and the support bundle."""

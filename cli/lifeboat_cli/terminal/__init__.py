@@ -1,0 +1,1 @@
+"""What every command uses: its session, output, tables, questions."""

@@ -1,0 +1,1 @@
+"""Everything that Lifeboat does with agents: capture, restore, purge, replicate, verify, search."""

@@ -1,0 +1,1 @@
+"""The kept sequences of an agent: timeline, differences, labels, retention."""

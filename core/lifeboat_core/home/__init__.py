@@ -1,0 +1,1 @@
+"""The home of a user, and what a command opens from it."""

@@ -1,0 +1,1 @@
+"""This machine: power, network, clock and folders."""

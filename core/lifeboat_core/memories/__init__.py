@@ -1,0 +1,1 @@
+"""Single memories of an agent: list, search, change."""

@@ -1,0 +1,1 @@
+"""Programs that Lifeboat starts, and its own process."""

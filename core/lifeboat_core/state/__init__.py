@@ -1,0 +1,1 @@
+"""Caches and documents under `state/` of the home."""

@@ -1,0 +1,1 @@
+"""Texts for people: numbers, times, names that are safe on a terminal."""

@@ -1,0 +1,1 @@
+"""Read back and check what is kept."""

@@ -1,0 +1,1 @@
+"""How users and monitoring hear from the daemon: notifiers, metrics, pings."""
