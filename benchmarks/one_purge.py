@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from lifeboat_alf import codec
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_core.purge import doing
 from lifeboat_core.purge.request import Request
 

@@ -36,7 +36,10 @@ from lifeboat_alf.container import ArchiveReader
 from lifeboat_alf.effective import Chains
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.purging import CutPlan, Hit, Options, Pieces, Wanted, by_text, items_of, plan_cuts
+from lifeboat_alf.purging.items import CutPlan, Hit, Options
+from lifeboat_alf.purging.planning import Pieces, by_text, plan_cuts
+from lifeboat_alf.purging.states import items_of
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import NONE, RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot
 from lifeboat_alf.state import BodyAbsent, Entry, GoneRecord, Leaf, Record, Sequence, State, path_key

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lifeboat_alf.decoding import decode
+from lifeboat_alf.decoding.decoder import decode
 
 SECRET = b"tide-key-0123456789/+abcdef"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from support.nested_encodings import ENCODINGS, NOT_FOUND, SECRETS, is_lossless
 
 _EXCEPTIONS = frozenset[tuple[str, str]]().union(*NOT_FOUND.values())

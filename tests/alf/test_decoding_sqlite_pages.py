@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lifeboat_alf.decoding import Work, decode, sqlite_pages
-from lifeboat_alf.decoding.limits import TOO_LARGE
+from lifeboat_alf.decoding import sqlite_pages
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import TOO_LARGE, Work
 from lifeboat_alf.decoding.sqlite_pages import page_readings
 
 SECRET = b"tide-key-0123456789/+abcfgh-jlmnopqrsuvwxz-ZYXWVUTSRQPONML"

@@ -13,7 +13,8 @@ from random import Random
 
 import pytest
 
-from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import Work
 from lifeboat_alf.decoding.unread import unread_form, unread_in
 
 

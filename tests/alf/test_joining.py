@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from lifeboat_alf import codec, merkle
 from lifeboat_alf.joining import confirmed, contested, join, joined, ordered, over, united
-from lifeboat_alf.purging import Item, Wanted, plan_cuts
-from lifeboat_alf.purging.items import Options
+from lifeboat_alf.purging.items import Item, Options
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import Edit, Redactions, Replacement, edited, replacement_of
 from lifeboat_alf.state import Leaf
 from lifeboat_alf.testing import AGENT_ID, record

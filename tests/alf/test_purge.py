@@ -13,7 +13,10 @@ from lifeboat_alf.diff import diff
 from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.errors import PurgeError
 from lifeboat_alf.purge import purge, purge_file
-from lifeboat_alf.purging import Options, Wanted, items_of, plan_cuts
+from lifeboat_alf.purging.items import Options
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.states import items_of
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redacted_state import RedactedState
 from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_alf.snapshot import SnapshotReader, write_snapshot

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from support.disguises import DISGUISES, SECRET, over_two_pages
 
 PASSAGE = "The door of the north tower opens with 492817 at dawn"

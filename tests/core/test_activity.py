@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.purging.items import Options
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_core import exchange
 from lifeboat_core.agents import agents
 from lifeboat_core.history import activity

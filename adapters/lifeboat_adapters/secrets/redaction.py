@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from lifeboat_adapters.secrets import looks, rules
 from lifeboat_adapters.secrets.finder import Known, KnownValues
 from lifeboat_adapters.secrets.leaves import Leaf
-from lifeboat_alf.decoding import decode
+from lifeboat_alf.decoding.decoder import decode
 
 MASK = b"[secret]"
 _LEAST = 4

@@ -10,9 +10,3 @@ compressed   gzip, zlib, bzip2, xz and the members of zip archives
 unread       forms that are not decoded
 squeezing    text without its punctuation, for values that are found however they are broken up
 """
-
-from lifeboat_alf.decoding.decoder import decode
-from lifeboat_alf.decoding.limits import Work
-from lifeboat_alf.decoding.readings import Reading
-
-__all__ = ["Reading", "Work", "decode"]

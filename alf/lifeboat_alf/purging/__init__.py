@@ -21,30 +21,3 @@ every version of a history read afterwards.
     states     the items of one state
     planning   all of it together, and its own check
 """
-
-from __future__ import annotations
-
-from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
-from lifeboat_alf.purging.losses import beside_matches, blacked
-from lifeboat_alf.purging.masking import masked
-from lifeboat_alf.purging.patterns import compiled
-from lifeboat_alf.purging.planning import Pieces, by_text, plan_cuts
-from lifeboat_alf.purging.states import items_of
-from lifeboat_alf.purging.wanted import Span, Wanted
-
-__all__ = [
-    "CutPlan",
-    "Hit",
-    "Item",
-    "Options",
-    "Pieces",
-    "Span",
-    "Wanted",
-    "beside_matches",
-    "blacked",
-    "by_text",
-    "compiled",
-    "items_of",
-    "masked",
-    "plan_cuts",
-]

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lifeboat_alf import layout
-from lifeboat_alf.decoding import Work, decode
 from lifeboat_alf.decoding.compressed import is_text
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import Work
 from lifeboat_alf.decoding.rewriting import joined_lines
 from lifeboat_alf.decoding.sqlite_pages import page_readings, within_pages
 from lifeboat_alf.decoding.squeezing import squeeze, squeezed_spans, squeezed_spellings

@@ -305,7 +305,7 @@ def purge(
     standard input, and the text is the rest.
     """
     from lifeboat_alf.purge import purge_file
-    from lifeboat_alf.purging import Options
+    from lifeboat_alf.purging.items import Options
     from lifeboat_cli.purge import purge_terms
     from lifeboat_core.exchange import new_archive, opened
     from lifeboat_core.purge.pieces import pieces_of

@@ -105,8 +105,9 @@ def _check(flags: dict[str, Any]) -> None:
 
 
 def _request(session: Session, flags: dict[str, Any]) -> Request:
-    from lifeboat_alf.purging import Options, Wanted
+    from lifeboat_alf.purging.items import Options
     from lifeboat_alf.purging.patterns import compiled
+    from lifeboat_alf.purging.wanted import Wanted
     from lifeboat_core.purge.request import Request
 
     text = flags["text"]

@@ -14,7 +14,7 @@ from lifeboat_core.texts.words import count_text, path_text
 
 if TYPE_CHECKING:
     from lifeboat_alf.purge import Purged
-    from lifeboat_alf.purging import Wanted
+    from lifeboat_alf.purging.wanted import Wanted
 
 _LARGEST = 1 << 20
 """Characters of a text that is looked for."""
@@ -47,7 +47,8 @@ def checked(
 
 def wanted(terms: Terms) -> Wanted:
     """What is looked for. Raises UsageError for an empty text, PurgeError for a pattern that will not do."""
-    from lifeboat_alf.purging import Wanted, compiled
+    from lifeboat_alf.purging.patterns import compiled
+    from lifeboat_alf.purging.wanted import Wanted
 
     text = _from_stdin() if terms.is_on_stdin else terms.text
     if text is None:

@@ -14,7 +14,6 @@ from lifeboat_adapters.credentials import Secret
 from lifeboat_adapters.secrets import looks, sentences
 from lifeboat_adapters.secrets.finder import encodable
 from lifeboat_adapters.secrets.looks import Look
-from lifeboat_alf.decoding import decode
 from lifeboat_alf.json_types import JsonObject
 from lifeboat_core.state.state_db import StateDb
 
@@ -71,6 +70,8 @@ class Match(NamedTuple):
 def matches(data: bytes) -> list[Match]:
     """What looks like a secret in a file, in order. In what is encoded or is no text only the formats of known issuers
     are looked for: a name before a random value says little there."""
+    from lifeboat_alf.decoding.decoder import decode  # loaded where something is read
+
     top = data[:LOOKED_AT]
     is_binary = b"\0" in top[:_BINARY_SEEN_IN]
     whole = data[:TOKENS_LOOKED_AT]

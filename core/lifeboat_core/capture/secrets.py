@@ -23,7 +23,8 @@ from lifeboat_adapters.secrets.payload import Payload, spellings
 from lifeboat_adapters.secrets.redaction import masked
 from lifeboat_adapters.secrets.rules import is_variable_name
 from lifeboat_alf import codec, ids, layout, metas
-from lifeboat_alf.decoding import Work, decode
+from lifeboat_alf.decoding.decoder import decode
+from lifeboat_alf.decoding.limits import Work
 from lifeboat_alf.decoding.sqlite_pages import HEADER
 from lifeboat_alf.decoding.unread import unread_words
 from lifeboat_alf.errors import SignatureError

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from lifeboat_alf import ids, principals
 from lifeboat_alf.errors import LifeboatError
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.purging import Wanted, blacked
+from lifeboat_alf.purging.losses import blacked
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import RECORDS, WHOLE_AGENT, Redaction
 from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_core.agents.agent import Agent

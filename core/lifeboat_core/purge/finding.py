@@ -12,7 +12,10 @@ from functools import partial
 from lifeboat_alf import layout
 from lifeboat_alf.decoding.unread import unread_in
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.purging import CutPlan, Item, Wanted, beside_matches, plan_cuts
+from lifeboat_alf.purging.items import CutPlan, Item
+from lifeboat_alf.purging.losses import beside_matches
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import NONE
 from lifeboat_core.agents import agent as agents
 from lifeboat_core.agents.agent import Agent

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from lifeboat_alf.purging import Item
+from lifeboat_alf.purging.items import Item
 from lifeboat_core.agents.agents import REMOVED
 from lifeboat_core.home.context import Context
 from lifeboat_core.home.folder_names import folders_in, is_there

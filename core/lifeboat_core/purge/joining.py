@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lifeboat_alf import joining
-from lifeboat_alf.purging import Item
+from lifeboat_alf.purging.items import Item
 from lifeboat_alf.redactions import NONE, Redaction, Redactions
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import histories

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lifeboat_alf.json_types import JsonObject
-from lifeboat_alf.purging import Hit
+from lifeboat_alf.purging.items import Hit
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import erasing, histories, receipts

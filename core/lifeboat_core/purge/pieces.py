@@ -5,7 +5,8 @@ from __future__ import annotations
 from lifeboat_adapters.contract import Adapter
 from lifeboat_adapters.errors import UnknownRuntime
 from lifeboat_alf import layout
-from lifeboat_alf.purging import Pieces, Span
+from lifeboat_alf.purging.planning import Pieces
+from lifeboat_alf.purging.wanted import Span
 from lifeboat_core.home.context import Context
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from lifeboat_adapters.errors import AdapterError
 from lifeboat_alf.decoding.limits import TOO_LARGE
 from lifeboat_alf.decoding.unread import unread_in
-from lifeboat_alf.purging import Wanted, masked
+from lifeboat_alf.purging.masking import masked
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.seams.files import FileOperations, NotRegular
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_core.agents.agent import Agent

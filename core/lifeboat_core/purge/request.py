@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.purging.items import Options
+from lifeboat_alf.purging.wanted import Wanted
 
 
 @dataclass(frozen=True, slots=True)

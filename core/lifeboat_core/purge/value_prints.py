@@ -19,7 +19,6 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from lifeboat_adapters.secrets.entropy import LEAST_PRINTED, is_guessable
-from lifeboat_alf.decoding import decode
 
 Span = tuple[int, int]
 
@@ -117,6 +116,8 @@ class ValuePrints:
     def find(self, body: bytes, known: Mapping[str, ValuePrint], *, everywhere: bool) -> list[Span]:
         """Return where known values stand in some bytes, also encoded ones, in order and without overlaps.
         `everywhere`: also within words."""
+        from lifeboat_alf.decoding.decoder import decode  # loaded where something is read
+
         if not known:
             return []
         found = {span for span, _ in self._places(body, known, everywhere=everywhere)}

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 
-from lifeboat_alf.purging import Item
+from lifeboat_alf.purging.items import Item
 from lifeboat_core.agents.agent import Agent
 from lifeboat_core.home.context import Context
 from lifeboat_core.remotes import pulling

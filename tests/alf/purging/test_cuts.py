@@ -7,8 +7,8 @@ import json
 import pytest
 
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import Wanted
 from lifeboat_alf.purging.cuts import cut
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import edited
 
 DATABASE = "raw/openclaw-home/db/main/rows.jsonl"

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from lifeboat_alf import layout
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 
 CREDENTIAL = "01a1cfa1-0a00-7b04-af48-44e731d7fad0"
 MARK = f"{{{{lifeboat:credential:{CREDENTIAL}}}}}"

@@ -13,7 +13,9 @@ import pytest
 
 from lifeboat_alf import codec, ids, testing
 from lifeboat_alf.embeddings import Vector, pack
-from lifeboat_alf.purging import CutPlan, Item, Wanted, compiled
+from lifeboat_alf.purging.items import CutPlan, Item
+from lifeboat_alf.purging.patterns import compiled
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import RECORDS, Redaction
 from support.alf.purge_histories import SEED, History
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifeboat_alf.purging import Wanted, beside_matches
-from lifeboat_alf.purging.losses import BLACK
+from lifeboat_alf.purging.losses import BLACK, beside_matches
+from lifeboat_alf.purging.wanted import Wanted
 from support.alf.purge_histories import History
 
 NOTE = "raw/openclaw/MEMORY.md"

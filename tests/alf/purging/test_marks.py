@@ -10,7 +10,9 @@ import pytest
 from lifeboat_adapters.persona import synthesis
 from lifeboat_adapters.zeroclaw.layers import aieos_synthesis
 from lifeboat_alf import merkle
-from lifeboat_alf.purging import Item, Options, Wanted, plan_cuts
+from lifeboat_alf.purging.items import Item, Options
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import edited
 from lifeboat_alf.testing import AGENT_ID
 

@@ -10,7 +10,10 @@ import pytest
 from lifeboat_alf import codec, embeddings, merkle, records, testing
 from lifeboat_alf.embeddings import Vector
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import CutPlan, Hit, Item, Options, Wanted, compiled, plan_cuts
+from lifeboat_alf.purging.items import CutPlan, Hit, Item, Options
+from lifeboat_alf.purging.patterns import compiled
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import RECORDS, Redaction, Redactions, Replacement
 from lifeboat_alf.state import Leaf
 from support.alf.purge_histories import PARTITION, History, after

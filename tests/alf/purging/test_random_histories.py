@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lifeboat_alf import codec, records
-from lifeboat_alf.purging import CutPlan, Item, Wanted
 from lifeboat_alf.purging.cuts import json_edits
+from lifeboat_alf.purging.items import CutPlan, Item
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import edited
 from support.alf.purge_histories import History, after, said_in
 

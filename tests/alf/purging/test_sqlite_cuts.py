@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
 from lifeboat_alf.purging.cuts import cut
+from lifeboat_alf.purging.wanted import Wanted
 
 TEXT = "the code is 4711-blue"
 PATH = "artifacts/own.db"

@@ -10,7 +10,10 @@ import pytest
 
 from lifeboat_alf import codec, testing
 from lifeboat_alf.errors import PurgeError
-from lifeboat_alf.purging import Wanted, compiled, masked, patterns
+from lifeboat_alf.purging import patterns
+from lifeboat_alf.purging.masking import masked
+from lifeboat_alf.purging.patterns import compiled
+from lifeboat_alf.purging.wanted import Wanted
 
 TEXT = 'Café "7/9"\nend'
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.purging.widening import lines_of
 from support.alf.purge_histories import History, after
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.seams import beneath
 from lifeboat_core.purge import places, workspace
 from support.core.protected import Protected

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lifeboat_alf import ids, joining, redactions
-from lifeboat_alf.purging import Item
+from lifeboat_alf.purging.items import Item
 from lifeboat_alf.redactions import RECORDS, Edit, Redaction, Redactions
 from lifeboat_alf.snapshot import SnapshotReader
 from lifeboat_endpoint.service.space import TenantSpace

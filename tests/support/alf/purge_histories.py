@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lifeboat_alf import codec, merkle, testing
-from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
+from lifeboat_alf.purging.items import CutPlan, Item, Options
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import edited
 
 PARTITION = "memory/partitions/2026-Q4.jsonl"

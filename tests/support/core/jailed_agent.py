@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lifeboat_alf.errors import LifeboatError
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_core.purge import places, workspace
 from lifeboat_core.restore import RestoreOptions, recover, restore
 from lifeboat_core.restore.undo import undo

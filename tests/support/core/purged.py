@@ -6,7 +6,8 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lifeboat_alf.purging import Options, Wanted
+from lifeboat_alf.purging.items import Options
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_core.purge import doing
 from lifeboat_core.purge.doing import Done

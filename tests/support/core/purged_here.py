@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 from lifeboat_alf import ids
-from lifeboat_alf.purging import CutPlan, Item, Options, Wanted, plan_cuts
+from lifeboat_alf.purging.items import CutPlan, Item, Options
+from lifeboat_alf.purging.planning import plan_cuts
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_alf.redactions import RECORDS, Redaction
 from lifeboat_core.purge import keep_out
 from lifeboat_core.purge.pieces import pieces_of

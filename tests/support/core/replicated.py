@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lifeboat_alf.purging import Wanted
+from lifeboat_alf.purging.wanted import Wanted
 from lifeboat_core.home.context import Context
 from lifeboat_core.purge import doing, receipts
 from lifeboat_core.purge.request import Request

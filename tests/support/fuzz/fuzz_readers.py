@@ -214,7 +214,8 @@ def read_aimem(data: bytes) -> bool:
 
 def decode_disguises(data: bytes) -> bool:
     """What bytes say when they are decoded stays within the limits, and every part of it leads back into the bytes."""
-    from lifeboat_alf.decoding import Work, decode
+    from lifeboat_alf.decoding.decoder import decode
+    from lifeboat_alf.decoding.limits import Work
 
     work, decoded = Work.for_size(len(data)), 0
     for reading in decode(data, work):
@@ -322,7 +323,7 @@ def seeds(name: str) -> list[bytes]:
 
         return [form(aimem_bundles.sample()) for form in (aimem_bundles.document, aimem_bundles.stream)]
     if name == "decoding":
-        from lifeboat_alf.decoding import decode
+        from lifeboat_alf.decoding.decoder import decode
         from support.disguises import DISGUISES, SECRET
 
         readable = (name for name in DISGUISES if any(decode(DISGUISES[name](SECRET))))
