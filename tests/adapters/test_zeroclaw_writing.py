@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from lifeboat_adapters import database_checks
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.zeroclaw import paths
 from lifeboat_alf.testing import MemoryState
@@ -262,6 +263,28 @@ def test_a_database_that_changed_since_the_plan_is_not_written_over(tmp_path: Pa
     write = restores.planned(restores.located(install), state_of(TEA))
     install.remember("grass", "The green grass.")
     with pytest.raises(RuntimeDatabaseError, match="changed since"):
+        write.write(tmp_path / "staged.db")
+    assert not (tmp_path / "staged.db").exists()
+
+
+ENDLESS = """
+CREATE TRIGGER endless AFTER INSERT ON memories BEGIN
+    UPDATE memories SET content = content
+    WHERE (WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n) = 0;
+END
+"""
+
+
+def test_a_trigger_that_never_ends_does_not_stop_a_restore_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = installs.make_install(tmp_path / "home")
+    with closing(sqlite3.connect(install.database)) as connection:
+        connection.execute(ENDLESS)
+    write = restores.planned(restores.located(install), state_of(TEA))
+    monkeypatch.setattr(database_checks, "SECONDS", 0.0)
+    monkeypatch.setattr(database_checks, "BYTES_PER_SECOND", 1 << 40)
+    with pytest.raises(RuntimeDatabaseError, match="look at the triggers"):
         write.write(tmp_path / "staged.db")
     assert not (tmp_path / "staged.db").exists()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-from lifeboat_adapters.database_checks import find_damage
+from lifeboat_adapters.database_checks import ending_statements, find_damage
 from lifeboat_adapters.database_reading import read_database
 from lifeboat_adapters.errors import RuntimeDatabaseError
 from lifeboat_adapters.held_files import Guarded
@@ -92,9 +92,11 @@ def _fill(target: Path, source: Path | None, planned: Stamp, tables: str, change
         connection.execute("PRAGMA foreign_keys=ON")
         before = _astray(connection)
         connection.execute("BEGIN IMMEDIATE")
-        change(connection)
-        connection.execute("COMMIT")
-        _verify(connection, source or target, target.stat().st_size, before)
+        path, size = source or target, target.stat().st_size
+        with ending_statements(connection, path, size):
+            change(connection)
+            connection.execute("COMMIT")
+        _verify(connection, path, target.stat().st_size, before)
         connection.execute(ddl.JOURNAL)
 
 
