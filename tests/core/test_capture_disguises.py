@@ -91,3 +91,9 @@ def test_in_files_of_three_megabytes(name: str) -> None:
     found = list(known_spans(data, KnownValues([SECRET]).spans))
     assert found
     assert all(begin <= start < end <= begin + len(body) for start, end in found)
+
+
+def test_in_captured_files_of_three_megabytes(tmp_path: Path) -> None:
+    names = [*DISGUISES][::15]
+    files = {f"d/{name}.bin": disguises.in_three_megabytes(DISGUISES[name](SECRET)) for name in names}
+    _check_cut(_agent_with(tmp_path, files), files)
