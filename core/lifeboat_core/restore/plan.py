@@ -208,45 +208,7 @@ def plan(
     file_filler = filler or (_filler_at_hand(place.context, state) if verdict is Verdict.SIGNED and place.own else None)
     around = _around(place, state, contents, filler, options)
     found = _outcome(around, place, file_filler, deleted, newest)
-    written = [item.name for item in found.items if item.root == place.folder and item.action == Action.CREATE]
-    running = running_at(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
-    return Plan(
-        id=f"{context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
-        state=state,
-        inventory=state.inventory,
-        contents=contents,
-        adapter=place.adapter,
-        options=options,
-        verdict=verdict,
-        agent=place.agent,
-        agent_id=place.agent_id,
-        agent_name=contents_module.agent_name(state) if place.agent is None else place.agent.name,
-        target=place.folder,
-        in_place=place.own is not None,
-        is_fresh=place.is_fresh,
-        installation=around.installation,
-        filler=filler,
-        file_filler=file_filler,
-        items=found.items,
-        deliveries=found.deliveries,
-        stands=found.stands,
-        fates=found.fates,
-        unholdable=names.unholdable(place.context.files, place.folder, written),
-        hazards=[] if verdict is Verdict.SIGNED else _hazards(state, contents, found.items),
-        capabilities=missing_capabilities(state, place.adapter),
-        warnings=[
-            *plan_warnings.of_items(state, found.items, contents),
-            *plan_warnings.of_memories(state.inventory, options),
-            *plan_warnings.of_what_was_not_captured(place.context, place.agent, state),
-            *found.home.warnings,
-            *plan_warnings.of_databases(found.stored.writes, running),
-        ],
-        without_credentials=found.home.without_credentials,
-        databases=found.stored.writes,
-        server=found.stored.server,
-        running=running,
-        makes_home=around.is_new_here or options.state_dir is not None,
-    )
+    return _plan(place, state, verdict, around, found, file_filler)
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +383,50 @@ def running_at(
     written = [item for item in items if item.is_write]
     touched = any(item.root != folder or folder / item.name in stores for item in written)
     return adapter.running(installation) if touched or any(write.changes for write in writes) else ""
+
+
+def _plan(
+    place: _Place, state: Proven, verdict: Verdict, around: Around, found: _Outcome, file_filler: Filler | None
+) -> Plan:
+    written = [item.name for item in found.items if item.root == place.folder and item.action == Action.CREATE]
+    running = running_at(place.adapter, around.installation, found.items, place.folder, found.stored.writes)
+    return Plan(
+        id=f"{place.context.clock.now():%Y%m%dT%H%M%S}-{secrets.token_hex(4)}",
+        state=state,
+        inventory=state.inventory,
+        contents=around.contents,
+        adapter=place.adapter,
+        options=around.options,
+        verdict=verdict,
+        agent=place.agent,
+        agent_id=place.agent_id,
+        agent_name=contents_module.agent_name(state) if place.agent is None else place.agent.name,
+        target=place.folder,
+        in_place=place.own is not None,
+        is_fresh=place.is_fresh,
+        installation=around.installation,
+        filler=around.filler,
+        file_filler=file_filler,
+        items=found.items,
+        deliveries=found.deliveries,
+        stands=found.stands,
+        fates=found.fates,
+        unholdable=names.unholdable(place.context.files, place.folder, written),
+        hazards=[] if verdict is Verdict.SIGNED else _hazards(state, around.contents, found.items),
+        capabilities=missing_capabilities(state, place.adapter),
+        warnings=[
+            *plan_warnings.of_items(state, found.items, around.contents),
+            *plan_warnings.of_memories(state.inventory, around.options),
+            *plan_warnings.of_what_was_not_captured(place.context, place.agent, state),
+            *found.home.warnings,
+            *plan_warnings.of_databases(found.stored.writes, running),
+        ],
+        without_credentials=found.home.without_credentials,
+        databases=found.stored.writes,
+        server=found.stored.server,
+        running=running,
+        makes_home=around.is_new_here or around.options.state_dir is not None,
+    )
 
 
 def _around(place: _Place, state: Proven, contents: Contents, filler: Filler | None, options: RestoreOptions) -> Around:

@@ -278,36 +278,7 @@ def try_out(
     """
     signed = state.sequence.signature is not None
     try:
-        inventory = inventories.take(state)
-        inventories.check_signature(state, inventory, trusted(context))
-        inventory = inventories.prove(state, inventory)
-        proven = Proven(state, inventory)
-        adapter = context.adapter(agent.runtime)
-        wanted = contents_module.gather(proven, inventory, adapter)
-        with scratch_folder(context, "verify") as folder:
-            items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
-            found += _write_and_compare(context.files, proven, items, tell)
-            live_files = LiveFiles.of(context.files, agent.workspace, folder / "live")
-            damaged, in_both = _check_databases(context.files, items, folder / "workspace", live_files)
-            rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
-            live, differing = 0, list[str]()
-            if is_local:
-                live, differing = _compare_live(live_files, wanted.workspace.values())
-        absent = [printable(each.filename) for each in wanted.absent]
-        lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
-        lost += [f"the record {each} was changed" for each in inventory.damaged_records]
-        return Drill(
-            agent=agent.id,
-            sequence=state.sequence.number,
-            files=len(items),
-            mismatches=[*found, *lost, *damaged, *rows.mismatches, *differing],
-            compared_live=live,
-            absent=absent,
-            signed=signed,
-            whole=whole,
-            rows=rows.rows,
-            damaged=in_both,
-        )
+        return _restore_and_compare(context, agent, state, found, tell, whole=whole, is_local=is_local)
     except LifeboatError as error:
         if isinstance(error, RemoteError) and error.retryable:
             raise
@@ -315,6 +286,41 @@ def try_out(
     except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
         problem = f"a document in it is not what this program writes ({type(error).__name__})"
         return Drill(agent.id, state.sequence.number, 0, [*found, problem], signed=signed, whole=whole)
+
+
+def _restore_and_compare(
+    context: Context, agent: Agent, state: State, found: list[str], tell: Tell, *, whole: bool, is_local: bool
+) -> Drill:
+    inventory = inventories.take(state)
+    inventories.check_signature(state, inventory, trusted(context))
+    inventory = inventories.prove(state, inventory)
+    proven = Proven(state, inventory)
+    adapter = context.adapter(agent.runtime)
+    wanted = contents_module.gather(proven, inventory, adapter)
+    with scratch_folder(context, "verify") as folder:
+        items = [*_under(folder / "workspace", wanted.workspace), *_under(folder / "home", wanted.home)]
+        found += _write_and_compare(context.files, proven, items, tell)
+        live_files = LiveFiles.of(context.files, agent.workspace, folder / "live")
+        damaged, in_both = _check_databases(context.files, items, folder / "workspace", live_files)
+        rows = verification_rows.try_databases(context, proven, wanted, adapter, folder / "databases")
+        live, differing = 0, list[str]()
+        if is_local:
+            live, differing = _compare_live(live_files, wanted.workspace.values())
+    absent = [printable(each.filename) for each in wanted.absent]
+    lost = [f"{printable(each.wanted.name)}: {each.reason}" for each in wanted.left_out]
+    lost += [f"the record {each} was changed" for each in inventory.damaged_records]
+    return Drill(
+        agent=agent.id,
+        sequence=state.sequence.number,
+        files=len(items),
+        mismatches=[*found, *lost, *damaged, *rows.mismatches, *differing],
+        compared_live=live,
+        absent=absent,
+        signed=state.sequence.signature is not None,
+        whole=whole,
+        rows=rows.rows,
+        damaged=in_both,
+    )
 
 
 def _under(folder: Path, wanted: dict[str, Wanted]) -> Iterator[tuple[Path, Wanted]]:
