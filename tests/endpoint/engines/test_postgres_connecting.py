@@ -244,7 +244,7 @@ def test_without_the_libraries_it_is_said_what_installs_them() -> None:
     code = """
 import sys
 sys.modules["psycopg"] = None
-from lifeboat_endpoint import errors
+from lifeboat_vault import errors
 try:
     import lifeboat_endpoint.engines.postgres.store
 except errors.ServerMissing as error:

@@ -11,6 +11,7 @@ import boto3
 import pytest
 
 import lifeboat_endpoint
+import lifeboat_vault
 from lifeboat_alf.seams.steps import Step
 from lifeboat_endpoint.engines.objects import claim, sweeping
 from lifeboat_endpoint.engines.objects.blobs import ObjectBlobs
@@ -290,8 +291,8 @@ def test_a_marker_that_is_none_is_not_written_over(bucket: OpenedBucket) -> None
 
 
 def test_nothing_stands_in_for_a_real_store_in_the_program() -> None:
-    package = Path(lifeboat_endpoint.__file__).parent
-    texts = {path: path.read_text() for path in package.rglob("*.py")}
+    packages = [Path(package.__file__).parent for package in (lifeboat_endpoint, lifeboat_vault)]
+    texts = {path: path.read_text() for package in packages for path in package.rglob("*.py")}
     assert [path.name for path, text in texts.items() if "LocalStore" in text or "MemoryStore" in text] == []
 
 
