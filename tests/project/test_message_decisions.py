@@ -21,7 +21,7 @@ LIBRARIES = {
     "lifeboat_endpoint.engines.objects.failures answer_in": "obstore gives status and code in its text alone",
     "lifeboat_vault.at_rest.key_sources.transit _Transit._refusal": "Vault answers 400 to every refusal",
     "lifeboat_daemon.watch.overflow_log OverflowLog.emit": "watchdog only logs that events were lost",
-    "lifeboat_core.capture.sqlite_files _quick_check": "`pragma quick_check` answers in sentences, or with `ok`",
+    "lifeboat_adapters.database_checks find_damage": "`pragma quick_check` answers in sentences, or with `ok`",
 }
 """Where a third party gives a text and nothing else. Each is one place."""
 NO_MESSAGES = {
