@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
 
@@ -13,6 +13,21 @@ SECONDS, BYTES_PER_SECOND = 60.0, 4 << 20
 """How long a check may take: so many seconds, and one more for so many bytes."""
 _STEPS, _LEAST_LENGTH = 100, 1 << 20
 """How many steps of SQLite lie between two looks at the clock, and how large a value may be in any database."""
+_LARGEST_PRODUCT = 1 << 32
+"""How large the product of the lengths of two values may be where SQLite compares each part of one with the other."""
+_PRODUCTS = {
+    "glob": (2,),
+    "instr": (2,),
+    "json_patch": (2,),
+    "jsonb_patch": (2,),
+    "like": (2, 3),
+    "ltrim": (2,),
+    "replace": (3,),
+    "rtrim": (2,),
+    "trim": (2,),
+    "unhex": (2,),
+}
+"""Functions of SQLite that do so, and how many values they get. SQLite looks at no clock within a function."""
 _MAIN = "*** in database main ***"
 _OF_TRIGGER = "--"
 """How SQLite tells of a statement within a trigger."""
@@ -22,11 +37,13 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
     """Return what SQLite finds wrong with an open database of so many bytes, None when nothing is.
 
     SQLite computes generated columns for it. An agent could make them so costly that it never ends, so no value may be
-    larger than the database, and time is bounded. Raises sqlite3.Error.
+    larger than the database, and time is bounded, also that of one function. Raises sqlite3.Error.
     """
     seconds = SECONDS + size / BYTES_PER_SECOND
     until = time.monotonic() + seconds
-    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, _LEAST_LENGTH))
+    most = max(size, _LEAST_LENGTH)
+    _bound_functions(connection, most)
+    longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, most)
     connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     try:
         row = connection.execute(f"pragma {pragma}(1)").fetchone()
@@ -45,7 +62,8 @@ def find_damage(connection: sqlite3.Connection, size: int, pragma: str = "quick_
 def ending_statements(connection: sqlite3.Connection, path: object, size: int) -> Iterator[None]:
     """Let no statement on a database of so many bytes run for ever: an agent can give a table a trigger that does.
 
-    Raises RuntimeDatabaseError for one that takes longer than a check may.
+    Raises RuntimeDatabaseError for one that takes longer than a check may, sqlite3.Error for one that calls a function
+    which would.
     """
     seconds = SECONDS + size / BYTES_PER_SECOND
     until = 0.0
@@ -55,6 +73,7 @@ def ending_statements(connection: sqlite3.Connection, path: object, size: int) -
         if not statement.startswith(_OF_TRIGGER):
             until = time.monotonic() + seconds
 
+    _bound_functions(connection, connection.getlimit(sqlite3.SQLITE_LIMIT_LENGTH))
     connection.set_trace_callback(begin)
     connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
     try:
@@ -67,3 +86,42 @@ def ending_statements(connection: sqlite3.Connection, path: object, size: int) -
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_trace_callback(None)
+
+
+def _bound_functions(connection: sqlite3.Connection, longest: int) -> None:
+    """Let `_PRODUCTS` fail, for good, where they could take hours or make values that are longer than `longest`. They
+    answer as SQLite's own do otherwise."""
+    own = _OwnFunctions(longest)
+    for name, counts in _PRODUCTS.items():
+        for count in counts:
+            query = f"select {name}({', '.join('?' * count)})"
+            with suppress(sqlite3.OperationalError):  # this release of SQLite has no such function
+                own.call(query, (None,) * count)
+                connection.create_function(name, count, _bounded(own, query), deterministic=True)
+
+
+def _bounded(own: _OwnFunctions, query: str) -> Callable[..., object]:
+    def call(*values: object) -> object:
+        first, second = (len(value) if isinstance(value, str | bytes) else 1 for value in values[:2])
+        if first * second > _LARGEST_PRODUCT:
+            raise OverflowError(f"{first} by {second} bytes are too many for one function")
+        return own.call(query, values)
+
+    return call
+
+
+class _OwnFunctions:
+    """The functions of SQLite, for connections that have others of their names."""
+
+    def __init__(self, longest: int) -> None:
+        self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+
+    def call(self, query: str, values: tuple[object, ...]) -> object:
+        try:
+            return self._connection.execute(query, values).fetchone()[0]
+        except sqlite3.DataError as error:
+            raise OverflowError(str(error)) from error
+
+    def __del__(self) -> None:
+        self._connection.close()

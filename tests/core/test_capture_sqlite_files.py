@@ -373,6 +373,36 @@ def test_a_database_that_is_costly_to_check_is_checked_for_a_while_only(
         assert damage == "it could not be checked within 0 s"
 
 
+@pytest.mark.parametrize(
+    "computed",
+    [
+        "instr(a, substr(a, 1, length(a) / 2) || 'b')",
+        "replace(a, substr(a, 1, length(a) / 2) || 'b', '')",
+        "replace(a, 'a', substr(a, 1, 10000))",
+        "trim('b' || a, substr(a, 1, length(a) / 2) || 'b')",
+    ],
+)
+def test_a_check_calls_no_function_that_compares_for_hours(tmp_path: Path, computed: str) -> None:
+    path = tmp_path / "costly.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("create table t(a)")
+        connection.execute("insert into t values (?)", ("a" * 20_000_000,))
+        connection.execute("pragma writable_schema = on")
+        connection.execute("update sqlite_master set sql = ?", (f"create table t(a, b not null as ({computed}))",))
+    assert sqlite_files.find_damage(path) == "string or blob too big"
+
+
+def test_a_check_calls_functions_of_usual_values(tmp_path: Path) -> None:
+    path = tmp_path / "usual.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "create table t(a check (a like 'A!%%' escape '!' and a glob 'a*' and trim(a, 'x') = a),"
+            " b not null as (instr(a, 'b') || replace(a, 'a', 'c')))"
+        )
+        connection.executemany("insert into t values (?)", [("a%b",), ("A%\0b".lower(),)])
+    assert sqlite_files.find_damage(path) is None
+
+
 def test_a_check_computes_no_value_that_is_larger_than_any_in_the_database(tmp_path: Path) -> None:
     _make_costly(tmp_path / "costly.db", 300_000_000)
     assert sqlite_files.find_damage(tmp_path / "costly.db") == "string or blob too big"
