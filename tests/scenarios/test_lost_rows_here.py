@@ -26,6 +26,7 @@ from lifeboat_core.verify.verification import Drill
 from lifeboat_daemon.work.operations import verify as operation
 from lifeboat_daemon.work.worker import Work
 from lifeboat_endpoint.service.in_process import InProcess
+from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.remote.contract import Bundle
 from lifeboat_vault.vault import Vault
 from support.cli import cli_client
@@ -35,6 +36,7 @@ from support.endpoint.row_damage import (
     HARMS,
     Harm,
     change_metas,
+    delete_buckets,
     delete_every_record,
     delete_every_row,
     delete_objects,
@@ -252,6 +254,43 @@ def test_after_a_loss_that_no_remote_mends_the_next_capture_is_whole(copies: Cop
     for file in machine.workspace.rglob("*.md"):
         name = file.relative_to(machine.workspace).as_posix()
         assert machine.body(f"raw/openclaw/{name}") == file.read_bytes()
+
+
+def delete_items(connection: sqlite3.Connection, chance: random.Random) -> None:
+    for table in ("entry", "record", "object"):
+        connection.execute(f"delete from {table}")
+
+
+@pytest.mark.parametrize("lose", [delete_every_record, delete_items])
+def test_after_a_kill_in_the_middle_of_giving_up_a_capture_is_whole(copies: Copies, lose: Harm) -> None:
+    """What the scan cache says is captured must be in the rows that the next capture builds on."""
+    machine = copies.laptop
+    keep_only(copies)
+    harm(copies, lose)
+    assert killed_at(lambda: verified(copies), Step.MEND_GIVEN_UP)
+    for day in (16, 17):
+        machine.clock.advance(hours=2)
+        machine.write(f"memory/2026-11-{day}.md", "# Day\n\nAnd one more.\n")
+        machine.capture()
+        verified(copies)
+    for file in machine.workspace.rglob("*.md"):
+        name = file.relative_to(machine.workspace).as_posix()
+        assert machine.body(f"raw/openclaw/{name}") == file.read_bytes()
+    with machine.context.vault(machine.agent.id) as vault:
+        assert vault.verify(trusted=None, whole=False).findings == []
+
+
+def test_nothing_is_captured_on_top_of_hashes_that_were_lost(copies: Copies) -> None:
+    machine = copies.laptop
+    keep_only(copies)
+    harm(copies, delete_buckets)
+    machine.write("memory/2026-11-16.md", "# Day\n\nAnd one more.\n")
+    with pytest.raises(VaultDamaged, match="hashes"):
+        machine.capture()
+    assert verified(copies).ok
+    machine.capture()
+    assert verified(copies).ok
+    assert b"one more" in machine.body("raw/openclaw/memory/2026-11-16.md")
 
 
 # Remotes that are believed nothing ------------------------------------------------------------------------------------

@@ -94,6 +94,7 @@ class Step(StrEnum):
     ENDPOINT_ANSWERED = "endpoint.answered"
     MEND_ROWS_WRITTEN = "mend.rows_written"
     MEND_COMMITTED = "mend.committed"
+    MEND_GIVEN_UP = "mend.given_up"
     REENCRYPT_KEY_MADE = "reencrypt.key_made"
     REENCRYPT_BODIES_WRITTEN = "reencrypt.bodies_written"
     REENCRYPT_COMMITTED = "reencrypt.committed"

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from lifeboat_alf import layout
 from lifeboat_alf.errors import AlfError, LifeboatError
+from lifeboat_alf.seams.steps import Step, reached
 from lifeboat_alf.state import BodyAbsent, State
 from lifeboat_alf.system_texts import refusal_reason
 from lifeboat_core.agents.agent import Agent
@@ -118,8 +119,10 @@ class Healing:
         what = "rows or bytes were lost or changed, and no remote that could be asked has them as they were"
         self.lost.append(f"{sequences_text(left)}: {what}")
         if head is not None and head.number in vault.broken_states():
-            vault.follow_rows()
+            # First: after a crash between the two a capture would take files for captured that no row names any more.
             throw_away(self._context.home.state_file(self._agent.id))
+            reached(Step.MEND_GIVEN_UP)
+            vault.follow_rows()
 
     # One remote -------------------------------------------------------------------------------------------------
 

@@ -61,6 +61,8 @@ def stored_buckets(metadata: MetadataStore, columns: Columns) -> list[bytes]:
     """The hashes of all buckets as they are kept. Raises VaultDamaged."""
     held = [value for (value,) in metadata.rows(sql.BUCKETS)]
     if columns.is_plain:
+        if len(held) != merkle.BUCKETS:
+            raise VaultDamaged(f"there are hashes of {len(held)} buckets")
         return held
     opened = b"".join(columns.sealer.open(f"{BUCKETS} {group}", value) for group, value in enumerate(held))
     if len(opened) != merkle.BUCKETS * LEAF_BYTES:
