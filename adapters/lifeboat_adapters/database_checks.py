@@ -6,8 +6,11 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import cast
 
 from lifeboat_adapters.errors import RuntimeDatabaseError
+
+_SqlValue = str | bytes | int | float | None
 
 SECONDS, BYTES_PER_SECOND = 60.0, 4 << 20
 """How long a check may take: so many seconds, and one more for so many bytes."""
@@ -100,8 +103,8 @@ def _bound_functions(connection: sqlite3.Connection, longest: int) -> None:
                 connection.create_function(name, count, _bounded(own, query), deterministic=True)
 
 
-def _bounded(own: _OwnFunctions, query: str) -> Callable[..., object]:
-    def call(*values: object) -> object:
+def _bounded(own: _OwnFunctions, query: str) -> Callable[..., _SqlValue]:
+    def call(*values: _SqlValue) -> _SqlValue:
         first, second = (len(value) if isinstance(value, str | bytes) else 1 for value in values[:2])
         if first * second > _LARGEST_PRODUCT:
             raise OverflowError(f"{first} by {second} bytes are too many for one function")
@@ -117,9 +120,10 @@ class _OwnFunctions:
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
 
-    def call(self, query: str, values: tuple[object, ...]) -> object:
+    def call(self, query: str, values: tuple[_SqlValue, ...]) -> _SqlValue:
         try:
-            return self._connection.execute(query, values).fetchone()[0]
+            (found,) = self._connection.execute(query, values).fetchone()
+            return cast(_SqlValue, found)
         except sqlite3.DataError as error:
             raise OverflowError(str(error)) from error
 

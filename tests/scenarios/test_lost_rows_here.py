@@ -26,7 +26,7 @@ from lifeboat_core.verify.verification import Drill
 from lifeboat_daemon.work.operations import verify as operation
 from lifeboat_daemon.work.worker import Work
 from lifeboat_endpoint.service.in_process import InProcess
-from lifeboat_vault.errors import VaultDamaged
+from lifeboat_vault.errors import UnknownThere, VaultDamaged
 from lifeboat_vault.remote.contract import Bundle
 from lifeboat_vault.vault import Vault
 from support.cli import cli_client
@@ -44,7 +44,7 @@ from support.endpoint.row_damage import (
     move_records,
 )
 from support.killing import killed_at
-from support.oracle.copies import REMOTES, Copies, make_copies
+from support.oracle.copies import PLAIN, REMOTES, Copies, make_copies
 from support.prepared_folders import PreparedFolders
 from support.vault.vaults import content_of
 
@@ -433,3 +433,40 @@ def test_a_verification_that_is_killed_while_rows_come_back_is_made_again(
     assert killed_at(lambda: work(copies), step, nth) or nth > 1
     assert verified(copies).mismatches == []
     assert is_as(copies, before)
+
+
+# Large files that some remotes do not have ----------------------------------------------------------------------------
+
+
+def lose_with_large_file(copies: Copies, monkeypatch: pytest.MonkeyPatch, *remotes: str) -> None:
+    """Lose all rows of a vault with a large file. These remotes have it; the endpoint has lost its bytes."""
+    machine = copies.laptop
+    machine.write("chart.bin", LARGE)
+    machine.clock.advance(hours=2)
+    machine.capture()
+    for remote in remotes:
+        assert machine.push(remote).state == "ok"
+    keep_only(copies, *remotes)
+    (machine.workspace / "chart.bin").unlink()
+    harm(copies, delete_items)
+    monkeypatch.setattr(InProcess, "object", _has_no_file)
+
+
+def _has_no_file(remote: InProcess, agent_id: str, sha256: str) -> bytes:
+    raise UnknownThere("there is no such file")
+
+
+def test_bytes_that_no_remote_has_are_named_as_lost(copies: Copies, monkeypatch: pytest.MonkeyPatch) -> None:
+    lose_with_large_file(copies, monkeypatch, HOME)
+    found = verified(copies)
+    assert any("chart.bin" in each for each in found.mismatches)
+    assert status.gather(copies.laptop.context, copies.laptop.known_agent).damaged is not None
+
+
+@pytest.mark.parametrize("other", [STICK, PLAIN])
+def test_bytes_that_one_remote_lacks_come_from_another(
+    copies: Copies, monkeypatch: pytest.MonkeyPatch, other: str
+) -> None:
+    lose_with_large_file(copies, monkeypatch, HOME, other)
+    assert verified(copies).mismatches == []
+    assert copies.laptop.body("artifacts/chart.bin") == LARGE

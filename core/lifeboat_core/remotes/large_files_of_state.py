@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lifeboat_alf import attachments
 from lifeboat_alf.seams.files import FileOperations, read_all
-from lifeboat_alf.state import BodyAbsent, Entry, State
+from lifeboat_alf.state import ABSENT_LEAF, BodyAbsent, Entry, State
 from lifeboat_core.remotes.pulling import StateParts
 from lifeboat_vault.errors import VaultDamaged
 from lifeboat_vault.vault import Vault
@@ -14,7 +14,8 @@ from lifeboat_vault.vault import Vault
 
 class WithLargeFiles(StateParts):
     """A `State` whose large files are read from a vault that has them, or from a folder into which `fetch` put them.
-    A file that neither has is absent."""
+    A file that neither has is absent. `absent` are the paths whose bytes were asked for and are missing, although they
+    were captured and no purge took them."""
 
     def __init__(self, files: FileOperations, state: State, vault: Vault, folder: Path) -> None:
         super().__init__(state)
@@ -22,27 +23,36 @@ class WithLargeFiles(StateParts):
         self._vault = vault
         self._folder = folder
         self._fetched: dict[str, Path] = {}
+        self.absent: set[str] = set()
 
-    def fetch(self) -> list[str]:
-        """Fetch each large file that the vault has no bytes of, and return the paths of those that the remote has none
-        of either. Raises RemoteError."""
-        absent = []
+    def fetch(self) -> None:
+        """Fetch each large file that the vault has no bytes of, as far as the remote has them. Raises RemoteError."""
         for entry in self._state.entries():
             if not attachments.is_referenced(entry.meta) or self._vault.body_of_leaf(entry.leaf) is not None:
                 continue
             try:
                 body = self._state.body(entry.path)
             except (BodyAbsent, VaultDamaged):
-                absent.append(entry.path)
                 continue
             target = self._folder / str(len(self._fetched))
             self._files.write_new(target, body, mode=0o600, sync=False)
             self._fetched[entry.path] = target
-        return absent
 
     def body(self, path: str) -> bytes:
         """Raises KeyError, BodyAbsent."""
         entry = self._state.entry(path)
+        try:
+            return self._body(path, entry)
+        except BodyAbsent:
+            if entry is not None and self._was_captured(entry):
+                self.absent.add(path)
+            raise
+
+    def _was_captured(self, entry: Entry) -> bool:
+        leaf = entry.leaf.digest
+        return leaf != ABSENT_LEAF and not self._vault.redactions.all_naming(leaf)
+
+    def _body(self, path: str, entry: Entry | None) -> bytes:
         if entry is None or not attachments.is_referenced(entry.meta):
             return self._state.body(path)
         if path in self._fetched:

@@ -54,6 +54,10 @@ _NOT_AS_SIGNED = (AlfError, DraftInvalid, RemoteDamaged, UnknownThere, VaultDama
 """What is wrong with one state of a remote: others of it may be right."""
 
 
+class _BytesLacking(Exception):
+    """A remote gave a sequence without the bytes of some files."""
+
+
 class Healing:
     """One try to mend what a verification found, from the workspace and from each remote.
 
@@ -68,6 +72,8 @@ class Healing:
         self.healed: list[str] = []
         self.missed: list[str] = []
         self.lost: list[str] = []
+        self._has_gaps = False
+        self._takes_gaps = False
 
     def run(self, found: Verification) -> None:
         """The caller does not hold the agent's lock: remotes are asked without it, so captures and restores go on.
@@ -76,18 +82,30 @@ class Healing:
         """
         with self._context.vault(self._agent.id) as vault:
             self._locked(lambda: self._look(vault, found))
-            for config in registry.usable(self._context):
-                if not vault.damaged_states():
-                    break
-                self._tell(f"Reading what is damaged from {config.name}", 0, None)
-                try:
-                    self._ask(vault, config)
-                except (Busy, VaultFull, VaultBusy, VaultUnusable):
-                    raise
-                except (LifeboatError, OSError) as error:
-                    reason = refusal_reason(error)
-                    self.missed.append(f"{config.name} could not be asked for what is damaged: {reason}")
+            is_complete = self._ask_all(vault)
+            # A row without its bytes is the last resort: once it is there, no remote is asked for them any more.
+            if is_complete and self._has_gaps:
+                self._takes_gaps = True
+                self.missed.clear()
+                self._ask_all(vault)
             self._locked(lambda: self._settle(vault))
+
+    def _ask_all(self, vault: Vault) -> bool:
+        """Ask one remote after the other until nothing is damaged; whether every one could be asked."""
+        is_complete = True
+        for config in registry.usable(self._context):
+            if not vault.damaged_states():
+                break
+            self._tell(f"Reading what is damaged from {config.name}", 0, None)
+            try:
+                self._ask(vault, config)
+            except (Busy, VaultFull, VaultBusy, VaultUnusable):
+                raise
+            except (LifeboatError, OSError) as error:
+                is_complete = False
+                reason = refusal_reason(error)
+                self.missed.append(f"{config.name} could not be asked for what is damaged: {reason}")
+        return is_complete
 
     def _locked(self, work: Callable[[], T]) -> T:
         """Do short work under the agent's lock: a capture compares the workspace with rows, which must not change until
@@ -151,23 +169,34 @@ class Healing:
             common.discard(left[-1])
             try:
                 self._put_back(vault, config, remote, left[-1])
+            except _BytesLacking as error:
+                self._has_gaps = True
+                self.missed.append(f"{config.name} has sequence {left[-1]} with gaps: {error}")
             except _NOT_AS_SIGNED as error:
                 self.missed.append(f"{config.name} has sequence {left[-1]} not as it was signed: {error}")
 
     def _put_back(self, vault: Vault, config: RemoteConfig, remote: Remote, number: int) -> None:
-        """Raises what is in `_NOT_AS_SIGNED`, RemoteError, VaultError."""
+        """Raises what is in `_NOT_AS_SIGNED`, _BytesLacking, RemoteError, VaultError."""
         with (
             pulling.state(remote, self._agent.id, number) as state,
             scratch_folder(self._context, "mend") as folder,
         ):
             whole = WithLargeFiles(self._context.files, state, vault, folder)
-            absent = whole.fetch()
-            done = self._locked(lambda: vault.put_back(number, lambda: whole))
+            whole.fetch()
+            done = self._locked(
+                lambda: vault.put_back(number, lambda: whole, has_room=lambda _: self._check_gaps(whole))
+            )
+        sequences = sequences_text(done.numbers)
         what = f"{count_text(done.rows, 'row')} and the bytes of {count_text(len(done.healed), 'object')}"
-        but = (
-            f", without the bytes of {listed(list(map(path_text, absent)))}, which it has not either" if absent else ""
-        )
-        self.healed.append(f"{sequences_text(done.numbers)}: {what} were put back from {config.name}{but}")
+        self.healed.append(f"{sequences}: {what} were put back from {config.name}")
+        if whole.absent:
+            paths = listed([path_text(path) for path in sorted(whole.absent)])
+            self.lost.append(f"{sequences}: no remote that could be asked has the bytes of {paths}")
+
+    def _check_gaps(self, whole: WithLargeFiles) -> None:
+        """Raises _BytesLacking while other remotes may have what this one lacks."""
+        if whole.absent and not self._takes_gaps:
+            raise _BytesLacking(f"it lacks the bytes of {listed([path_text(path) for path in sorted(whole.absent)])}")
 
 
 def from_workspace(context: Context, agent: Agent, vault: Vault, damaged: Collection[int]) -> list[str]:
