@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lifeboat_cli import program
 from lifeboat_core.home.context import Context
 from support.cli.cli_client import run
 from support.cli.commands import standing, synced
@@ -113,7 +114,7 @@ def _damage(body: Path) -> None:
 
 @pytest.mark.parametrize("accident", [_unlink, _damage])
 def test_a_damaged_body_is_found_said_and_does_not_stop_what_is_new(
-    cli: Harbour, accident: Callable[[Path], None], tmp_path: Path
+    cli: Harbour, accident: Callable[[Path], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chart = cli.workspace / "chart.md"
     chart.write_bytes(os.urandom(400_000).hex().encode())
@@ -132,6 +133,8 @@ def test_a_damaged_body_is_found_said_and_does_not_stop_what_is_new(
     (lost,) = run("verify", "ada", expect=1)["mismatches"]
     assert lost.startswith("sequence 2:")
     assert standing()["damaged"]["first"] == lost
+    assert program.run(["verify", "ada"]) == 1
+    assert "sequence 3 (22 files) was tried: 1 problem" in " ".join(capsys.readouterr().out.split())
     run("restore", "ada", "--to", tmp_path / "new")
     assert (tmp_path / "new" / "chart.md").read_bytes() == chart.read_bytes()
     assert run("verify", "ada", "--whole", expect=1)["mismatches"]

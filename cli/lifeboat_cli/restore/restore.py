@@ -297,7 +297,8 @@ def verify(session: Session, agent: str, at: str | None, whole: bool, remote: st
             session.output.warn(f"{damage}; the copy is as the workspace has it")
         for reason in report["not_captured"]:
             session.output.warn(f"not in this sequence: {reason}")
-        verdict = "does not hold" if report["mismatches"] else "holds: every byte was written and compared"
+        problems = count_text(len(report["mismatches"]), "problem")  # not all of them need to be in this sequence
+        verdict = f"was tried: {problems}" if report["mismatches"] else "holds: every byte was written and compared"
         if missing:
             verdict += f"; {count_text(missing, 'file')} of the agent not in it"
         files = count_text(report["files"], "file")
